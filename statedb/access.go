@@ -32,12 +32,12 @@ func (k AccessKind) String() string {
 	return fmt.Sprintf("access kind %d", uint8(k))
 }
 
-// Access is a key of the tree, together with the address, slot or chunk from which the key was
-// derived. A verifier derives the key again. Without this, an attacker could, for example, present
-// a storage slot as an account's balance.
+// Access is a key of the tree, together with the address, slot or chunk from which
+// the key was derived. A verifier derives the key again and compares. Otherwise an
+// attacker could, for example, present a storage slot as an account's balance.
 type Access struct {
-	// Kind is the part of the state. It determines which of the fields Address, Slot and Chunk are
-	// set. The others are zero.
+	// Kind is the part of the state. It determines which of the fields Address,
+	// Slot and Chunk are set; the others are zero.
 	Kind AccessKind
 	// Key is the position of the value in the tree.
 	Key Key
@@ -49,8 +49,8 @@ type Access struct {
 	Chunk uint32
 }
 
-// derive returns the access with the key that follows from its other fields. It leaves the key of a
-// raw access unchanged, because nothing else determines that key.
+// derive returns the access with the key that follows from its other fields. It
+// keeps the key of a raw access, which nothing else determines.
 func (a Access) derive() Access {
 	switch a.Kind {
 	case BasicDataAccess:
@@ -102,7 +102,8 @@ type Read struct {
 	Transaction int
 }
 
-// Write is the last write of a key. A view stages it, or a verifier checks it against a witness.
+// Write is the last write to a key. A view returns its staged writes in this form,
+// and a verifier checks them against a witness.
 type Write struct {
 	Access
 	// Value is the new value. It is zero if Deleted is true.

@@ -40,7 +40,7 @@ func (v *View) Account(a common.Address) Account {
 	basic, hasBasic := v.read(basicAccess)
 	codeHash, hasCode := v.read(codeAccess)
 	account := Account{Balance: new(uint256.Int)}
-	// A deleted account has zeros in both places.
+	// A deleted account has zeros in both values.
 	if !hasBasic && !hasCode || basic == ([32]byte{}) && codeHash == ([32]byte{}) {
 		return account
 	}
@@ -80,8 +80,8 @@ func (v *View) SetAccount(a common.Address, account Account) error {
 	return nil
 }
 
-// DeleteAccount stages zeros for the header of an account, as go-ethereum's binary trie does. The
-// zeros are stored as values. The account's storage stays.
+// DeleteAccount stages zeros for the header of an account, as go-ethereum's binary
+// trie does. The zeros are stored as values, and the account's storage stays.
 func (v *View) DeleteAccount(a common.Address) { v.setHeader(a, [32]byte{}, common.Hash{}) }
 
 func (v *View) setHeader(a common.Address, basic [32]byte, codeHash common.Hash) {

@@ -14,19 +14,19 @@ import (
 type change struct {
 	canonical common.Hash
 	line      []common.Hash
-	flat      common.Hash                 // root of the values on the disk
-	fresh     *published                  // new root, or nil
-	links     map[common.Hash]link        // new links of roots
-	values    []ubt.Write                 // lead from the old flat root to the new one
-	writes    map[common.Hash][]ubt.Write // write sets of roots with a new base
-	gone      []common.Hash               // deleted roots, marked as leaving
+	flat      common.Hash                 // root whose values the disk stores
+	fresh     *published                  // newly published root, or nil
+	links     map[common.Hash]link        // new links between roots, by root
+	values    []ubt.Write                 // writes that lead from the old flat root to the new one
+	writes    map[common.Hash][]ubt.Write // new write sets, for roots with a new base
+	gone      []common.Hash               // deleted roots, already marked as leaving
 	code      []codeBlob                  // new code
-	keep      []common.Hash               // code that is never deleted from now on
+	keep      []common.Hash               // code that is kept forever from now on
 	drop      []common.Hash               // code that no root owns any more
 }
 
-// unchanged returns a change that changes nothing yet, for the caller to fill in. The caller must
-// hold s.writing.
+// unchanged returns an empty change with the present values, for the caller to fill
+// in. The caller must hold s.writing.
 func (s *Store) unchanged() *change {
 	return &change{
 		canonical: s.canonical, line: s.line, flat: s.flat,
@@ -34,9 +34,10 @@ func (s *Store) unchanged() *change {
 	}
 }
 
-// move makes another root canonical, and deletes the roots in gone, which the caller must have
-// marked as leaving. line is the new list of kept canonical roots. If move returns an error,
-// nothing has changed. The caller must hold s.writing.
+// move makes another root canonical and deletes the roots in gone, which the caller
+// must have marked as leaving. line is the new list of the canonical roots that
+// retention keeps. If move returns an error, nothing has changed. The caller must
+// hold s.writing.
 func (s *Store) move(canonical common.Hash, line, gone []common.Hash) error {
 	c, err := s.plan(canonical, line, gone)
 	if err == nil {
@@ -52,8 +53,8 @@ func (s *Store) move(canonical common.Hash, line, gone []common.Hash) error {
 	return err
 }
 
-// plan computes the change that move makes. The error wraps ErrCorrupt if a tree cannot be derived
-// from the records of the disk.
+// plan computes the change for move. The error wraps ErrCorrupt if a tree cannot be
+// derived from the records on the disk.
 func (s *Store) plan(canonical common.Hash, line, gone []common.Hash) (c *change, err error) {
 	c = s.unchanged()
 	c.canonical, c.line, c.gone = canonical, line, gone
@@ -88,8 +89,8 @@ func (s *Store) lead(from, to common.Hash) ([]ubt.Write, error) {
 	return slices.Collect(after.Diff(before)), nil
 }
 
-// apply writes a change to the disk and then makes it in memory. If the disk fails, nothing changes
-// in memory. The caller must hold s.writing.
+// apply writes a change to the disk and then makes it visible in memory. If the
+// disk fails, nothing changes in memory. The caller must hold s.writing.
 func (s *Store) apply(c *change) error {
 	c.drop = s.code.dropped(c, s.roots)
 	if s.cfg.Disk != nil {
@@ -120,13 +121,14 @@ func (s *Store) apply(c *change) error {
 	return nil
 }
 
-// nextFlat returns the flat root after a change, which is the root whose values the disk stores
-// directly. For every newer root the disk stores only the writes that lead to it, so the flat root
-// should be near the oldest root that is kept.
+// nextFlat returns the flat root after a change: the root whose values the disk
+// stores directly. For every newer root, the disk stores only the writes that lead
+// to it, so the flat root should be near the oldest root that is kept.
 //
-// The flat root moves toward the canonical root in three cases: it is discarded, retention no
-// longer keeps it among the canonical roots, or the root above it is discarded. Without the third
-// case, the write set of the next root would grow with each discarded root.
+// The flat root moves toward the canonical root in three cases: it is discarded,
+// retention no longer keeps it among the canonical roots, or the root directly
+// above it is discarded. Without the third case, the write set of the next root
+// would grow with each discarded root.
 func (s *Store) nextFlat(c *change, left map[common.Hash]bool) common.Hash {
 	stays := s.flat != EmptyRoot && !left[s.flat] && (s.cfg.Retention == KeepAll || slices.Contains(c.line, s.flat))
 	next := c.canonical

@@ -12,10 +12,11 @@ import (
 // emptyCode is the hash of empty code.
 var emptyCode = keccak(nil)
 
-// Code returns a copy of the code with the given hash, which may be staged in this view or
-// published. It returns nil for the hash of empty code and for the zero hash. It logs published
-// code as read, and a witness contains all of that code. If the code is unknown, Code returns nil
-// and sets [View.Err], which then wraps ErrUnknownCode or ErrNotInWitness.
+// Code returns a copy of the code with the given hash, which may be staged in this
+// view or published. It returns nil for the hash of empty code and for the zero
+// hash. Published code is logged as read, and a witness then contains all of it. If
+// the code is unknown, Code returns nil and sets [View.Err], which then wraps
+// ErrUnknownCode or ErrNotInWitness.
 func (v *View) Code(codeHash common.Hash) []byte {
 	if codeHash == emptyCode || codeHash == (common.Hash{}) {
 		return nil
@@ -36,7 +37,8 @@ func (v *View) Code(codeHash common.Hash) []byte {
 	return bytes.Clone(blob.code)
 }
 
-// published returns code that was published or, on a stateless view, code in the witness.
+// published returns code that was published. On a stateless view, it returns code
+// from the witness.
 func (v *View) published(codeHash common.Hash) (blob codeBlob, ok bool) {
 	if v.store != nil {
 		return v.codes.get(codeBlob{hash: codeHash})
@@ -48,7 +50,8 @@ func (v *View) published(codeHash common.Hash) (blob codeBlob, ok bool) {
 	return blob, ok
 }
 
-// CodeAt returns the code of an account in the way that Code does.
+// CodeAt returns the code of an account. It has the same results and errors as
+// Code.
 func (v *View) CodeAt(a common.Address) []byte { return v.Code(v.Account(a).CodeHash) }
 
 // SetCode stages the code of an account, split into chunks, and returns the hash of the code. The
@@ -82,9 +85,10 @@ const (
 	push32    = 0x7f
 )
 
-// chunks splits code into pieces of 31 bytes and puts one byte before each piece. That byte is the
-// number of bytes at the beginning of the piece that are data of a PUSH instruction in an earlier
-// piece. With it a verifier can find the jump destinations in a single chunk (EIP-7864, "Code").
+// chunks splits code into pieces of 31 bytes and puts one byte before each piece.
+// That byte counts how many bytes at the beginning of the piece are data of a PUSH
+// instruction in an earlier piece. With this byte, a verifier can find the jump
+// destinations in a single chunk (EIP-7864, "Code").
 func chunks(code []byte) [][32]byte {
 	out := make([][32]byte, (len(code)+chunkSize-1)/chunkSize)
 	next := 0 // start of the next instruction

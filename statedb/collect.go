@@ -8,15 +8,16 @@ import (
 
 // codes holds the published code and decides when the store can delete code.
 //
-// The keys of the tree do not show which value is a code hash, so the store cannot find unused code
-// by reading the state. Instead, each code has owners among the roots. At first the owner is the
-// root of the commit that set the code. When a root is discarded, the roots that were committed on
-// it become owners of its code. Code without an owner is deleted.
+// The keys of the tree do not show which values are code hashes, so the store
+// cannot find unused code by reading the state. Instead, each code has owners among
+// the roots. The first owner is the root of the commit that set the code. When a
+// root is discarded, the roots that were committed on it become owners of its code.
+// Code without an owner is deleted.
 //
 // There is one exception: when an ancestor of the canonical root is discarded, its code is kept
 // forever. Otherwise the code of the whole history would get a new owner with each block.
 type codes struct {
-	blobs  sorted[codeBlob]    // always shared, so views copy it without a lock
+	blobs  sorted[codeBlob]    // always shared, so that views can copy it without a lock
 	owners map[common.Hash]int // number of roots that own a code
 	kept   map[common.Hash]bool
 }
@@ -25,8 +26,8 @@ func newCodes() codes {
 	return codes{owners: make(map[common.Hash]int), kept: make(map[common.Hash]bool)}
 }
 
-// unkept returns the hashes of the given codes that are not kept forever, in the same order. Only
-// such code needs an owner.
+// unkept returns the hashes of those of the given codes that are not kept forever,
+// in the same order. Only such code needs an owner.
 func (c *codes) unkept(code []codeBlob) (hashes []common.Hash) {
 	for _, b := range code {
 		if !c.kept[b.hash] {
@@ -44,8 +45,8 @@ func (c *codes) unknown(code []codeBlob) []codeBlob {
 	})
 }
 
-// moved calls f for each code whose number of owners a change increases (with 1) or decreases (with
-// -1).
+// moved calls f for each code whose number of owners is changed by c: with 1 for a
+// new owner, and with -1 for an owner that is gone.
 func (c *change) moved(roots map[common.Hash]*published, f func(code common.Hash, owners int)) {
 	for root, l := range c.links {
 		for _, h := range l.codes {
@@ -64,8 +65,8 @@ func (c *change) moved(roots map[common.Hash]*published, f func(code common.Hash
 	}
 }
 
-// dropped returns the hashes of the code that has no owner after a change and can be deleted, in
-// order.
+// dropped returns the hashes of the code that can be deleted because it has no
+// owner after a change, in ascending order.
 func (c *codes) dropped(ch *change, roots map[common.Hash]*published) (drop []common.Hash) {
 	balance := make(map[common.Hash]int)
 	ch.moved(roots, func(h common.Hash, n int) { balance[h] += n })
@@ -78,8 +79,8 @@ func (c *codes) dropped(ch *change, roots map[common.Hash]*published) (drop []co
 	return drop
 }
 
-// apply updates the published code and the number of its owners after a change. roots are the
-// published roots before the change.
+// apply updates the published code and its numbers of owners after a change. roots
+// are the published roots before the change.
 func (c *codes) apply(ch *change, roots map[common.Hash]*published) {
 	ch.moved(roots, func(h common.Hash, n int) {
 		if c.owners[h] += n; c.owners[h] == 0 {

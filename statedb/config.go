@@ -9,18 +9,20 @@ import (
 const (
 	// DefaultRetention is the retention of a store whose Config.Retention is 0.
 	DefaultRetention = 128
-	// KeepAll is a value for Config.Retention: the store keeps every root until Store.Discard.
+	// KeepAll is a value for Config.Retention with which the store keeps every root
+	// until Store.Discard.
 	KeepAll = -1
 )
 
 // Config configures a [Store]. The zero value is a store in memory with
 // DefaultRetention.
 type Config struct {
-	// Retention is how many previous canonical roots the store keeps. It is at least 1; 0 means
-	// DefaultRetention, and KeepAll means no limit. When the store discards the oldest of these
-	// roots, it also discards every unpinned root that does not descend from the oldest remaining
-	// one. Each kept root takes memory: about 3 MB for a block of 1,000 random writes in a state of
-	// a million values.
+	// Retention is how many previous canonical roots the store keeps. It is at
+	// least 1; 0 means DefaultRetention, and KeepAll means no limit. When the store
+	// discards the oldest of these roots, it also discards every unpinned root that
+	// does not descend from the oldest one that remains. Each kept root takes
+	// memory: about 3 MB for a block of 1,000 random writes in a state of a million
+	// values.
 	Retention int
 	// Disk makes the store survive a restart. Nil means that the store is in memory only.
 	Disk Disk
@@ -36,11 +38,11 @@ func (c *Config) Validate() error {
 	return nil
 }
 
-// These are the counters of Config.Metrics. The store may call the metrics while it holds a lock
-// that blocks its writers, so they must return quickly.
+// The following are the counters of Config.Metrics. The store may call the metrics
+// while it holds a lock that blocks its writers, so they must return quickly.
 const (
-	// CountCommitted is the number of published roots. A root that is committed again is not
-	// counted again.
+	// CountCommitted counts published roots. Committing a root again does not
+	// count.
 	CountCommitted = "committed"
 	// CountCanonical counts moves of the canonical root.
 	CountCanonical = "canonical"

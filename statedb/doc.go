@@ -24,40 +24,41 @@
 //
 // # Isolation
 //
-// A [View] has separate staged writes, a separate log of reads, and a separate
-// pin. There are three ways to get another view, all in constant time.
-// [View.Copy] copies everything, for long-running work. [View.CopyForPhase2]
-// shares only the state that both read. [Store.View] opens any root. No method
-// of a view moves the canonical root. For hosts whose code calls methods such
-// as CommitAsCanonical on the state, [Facade] has them; on a copy they panic.
+// A [View] has separate staged writes, a separate log of reads, and a separate pin.
+// There are three ways to get another view, all in constant time. [View.Copy]
+// copies everything, for long-running work. [View.CopyForPhase2] shares only the
+// state that both views read. [Store.View] opens any root. No method of a view
+// moves the canonical root. [Facade] is for hosts whose code calls methods such as
+// CommitAsCanonical on the state; on a copy, these methods panic.
 //
 // # Witnesses
 //
-// A [Witness] lists the keys that were read or written together with the
-// address, slot or code chunk that each was derived from. It has the code that
-// was executed and one multiproof for all keys. [Verify] and [NewStateless]
-// derive every key again, so that no storage slot can pass for an account's
-// balance. Each execution on a root has exactly one witness with one encoding,
-// and [View.Matches] refuses all others. Absence is proved as well as presence.
-// Code is included whole. docs/witness.md specifies the format, with vectors and
-// a verifier in JavaScript.
+// A [Witness] lists the keys that were read or written, together with the address,
+// slot or code chunk from which each key was derived. It contains the code that was
+// executed and one multiproof for all keys. [Verify] and [NewStateless] derive
+// every key again, so that a storage slot cannot be presented as an account's
+// balance. Each execution on a root has exactly one witness with one encoding, and
+// [View.Matches] refuses all others. Absence is proved as well as presence. Code is
+// included whole. docs/witness.md specifies the format, with vectors and a verifier
+// in JavaScript.
 //
 // # Undoing a transaction
 //
-// A transaction that fails leaves its reads in the block, and no writes: take
-// [View.Snapshot] before it, and call [View.Revert]. One that is left out of the
-// block leaves neither: also take [View.Mark], and call [View.Rewind].
+// A transaction that fails leaves its reads in the block, but no writes: take a
+// [View.Snapshot] before it, and call [View.Revert]. A transaction that is left out
+// of the block leaves neither: also take a [View.Mark] before it, and call
+// [View.Rewind].
 //
 // # Roots
 //
-// A [Store] keeps published roots until they are discarded, by [Store.Discard]
-// or by [Config].Retention as the canonical root moves. A pinned root stays.
-// Versions of a block can lead to the same root. Discard takes back one commit,
-// so a root stays as long as one version of it does. A view of a discarded root
-// can still read. Its Commit returns ErrUnknownRoot.
+// A [Store] keeps published roots until they are discarded, either by
+// [Store.Discard] or by [Config].Retention as the canonical root moves. A pinned
+// root stays. Different versions of a block can lead to the same root. Discard
+// takes back one commit, so a root stays while it has a commit left. A view of a
+// discarded root can still read, but its Commit returns ErrUnknownRoot.
 //
-// Code is deleted with the last root that has it. Code of canonical roots that
-// were discarded is never deleted.
+// Code is deleted with the last root that has it. Code of discarded canonical roots
+// is never deleted.
 //
 // With [Config].Disk a store survives a crash at any moment: every change is
 // durable when the call returns. [Store.Export] and [Store.Import] move the
@@ -65,15 +66,15 @@
 //
 // # Concurrency
 //
-// A [Store] is safe for concurrent use, and no goroutine of it outlives a call.
-// A [View] belongs to one goroutine at a time; any number of views may work in
-// parallel, because published trees never change. Opening or copying a view
-// takes a lock only briefly.
+// A [Store] is safe for concurrent use, and none of its goroutines outlives a call.
+// A [View] belongs to one goroutine at a time. Any number of views may work in
+// parallel, because published trees never change. Opening or copying a view takes a
+// lock only briefly.
 //
 // # Hashes and keys
 //
-// EIP-7864 in its version of 2026-03-09, with SHA-256, determines the hashes and
-// how addresses, storage slots and code become keys, so roots equal those of
-// go-ethereum's binary trie. The EIP does not specify deletion. go-ethereum
-// stores zeros, and so does this package.
+// EIP-7864, in its version of 2026-03-09 with SHA-256, determines the hashes and
+// how addresses, storage slots and code become keys. Roots therefore equal those of
+// go-ethereum's binary trie. The EIP does not specify deletion: go-ethereum stores
+// zeros, and so does this package.
 package statedb

@@ -15,8 +15,8 @@ import (
 // pebble/pebblestate is an implementation. A Disk belongs to one Store, which calls it from one
 // goroutine at a time.
 type Disk interface {
-	// Write stores all records and makes them durable before it returns. If it fails or the process
-	// dies, either all of them are stored or none.
+	// Write stores all records and makes them durable before it returns. If Write
+	// fails or the process dies, either all of the records are stored or none.
 	Write(records []Record) error
 	// Read calls f for every record in the order of the keys, and stops at the first error. The
 	// slices are valid only during the call of f.
@@ -31,10 +31,11 @@ type Record struct {
 	Value []byte
 }
 
-// The disk has the values of one root, the flat root. For each other root it has the write set that
-// leads to it from another root, its base. The flat root is near the oldest root, so each value is
-// written twice: with its block, and when the flat root passes that block. Each change is one call
-// of Write, so a disk always has a consistent state.
+// The disk stores the values of one root, the flat root. For each other root, it
+// stores the write set that leads to that root from another root, its base. The
+// flat root is near the oldest root, so each value is written twice: with its
+// block, and when the flat root passes that block. Each change is one call of
+// Write, so a disk always has a consistent state.
 //
 //	c ‖ code hash   code
 //	k ‖ code hash   nothing: the code is kept for good
@@ -57,8 +58,8 @@ const (
 
 func hashKey(kind byte, h common.Hash) []byte { return append([]byte{kind}, h[:]...) }
 
-// write writes records to the disk. After a failure it is unknown what the disk contains, so write
-// then refuses all later records.
+// write writes records to the disk. After a failure the contents of the disk are
+// unknown, so write refuses all later records.
 func (s *Store) write(records []Record) error {
 	if s.broken != nil {
 		return s.broken
@@ -78,8 +79,8 @@ func (s *Store) write(records []Record) error {
 	return nil
 }
 
-// records returns the disk records that a change of the store needs, in the order in which they are
-// written. Values come last.
+// records returns the disk records for a change of the store, in the order in which
+// they are written. Values come last.
 func (s *Store) records(c *change) (records []Record) {
 	add := func(kind byte, h common.Hash, value []byte) {
 		records = append(records, Record{hashKey(kind, h), value})
@@ -137,7 +138,7 @@ func appendValues(records []Record, writes []ubt.Write) []Record {
 	return records
 }
 
-// encode returns the link as bytes, which are the value of the root's record on the disk.
+// encode encodes the link as the value of the root's record on the disk.
 func (l link) encode() []byte {
 	b := binary.AppendUvarint(nil, l.commits)
 	for _, hashes := range [][]common.Hash{l.parents, l.codes} {
@@ -149,8 +150,8 @@ func (l link) encode() []byte {
 	return b
 }
 
-// decodeLink decodes the value of a root record. The result has no base, because the write record
-// contains that.
+// decodeLink decodes the value of a root record. The result has no base, because
+// the base is in the write record.
 func decodeLink(b []byte) (l link, ok bool) {
 	commits, n := binary.Uvarint(b)
 	if n <= 0 || commits == 0 {
@@ -169,9 +170,9 @@ func decodeLink(b []byte) (l link, ok bool) {
 	return l, len(b) == 0 && len(l.parents) > 0
 }
 
-// encodeWrites returns the value of a write record. It has the base, then each write, and a
-// checksum at the end. A write is its key, followed by 0 if it deletes the key, or by 1 and the new
-// value.
+// encodeWrites returns the value of a write record: the base, then each write, then
+// a checksum. A write is encoded as its key, followed by 0 if it deletes the key,
+// or by 1 and the new value.
 func encodeWrites(root, base common.Hash, writes []ubt.Write) []byte {
 	b := make([]byte, 0, 2*common.HashLength+len(writes)*writeSize+checksumSize)
 	b = append(append(b, root[:]...), base[:]...)

@@ -16,16 +16,16 @@ import (
 // versions.
 const witnessVersion = 1
 
-// These are the parts of the first byte of an encoded entry: the kind in the lower bits, and the
-// flags for a written and a deleted value above it.
+// The first byte of an encoded entry consists of the following parts: the kind in
+// the lower bits, and above it the flags for a written and for a deleted value.
 const (
 	kindMask    = 0x0f
 	setFlag     = 0x10
 	deletedFlag = 0x20
 )
 
-// metadata returns how many bytes an entry of this kind takes in an encoded witness after its first
-// byte.
+// metadata returns how many bytes an entry of this kind takes in an encoded
+// witness, not counting its first byte.
 func (k AccessKind) metadata() int {
 	switch k {
 	case RawAccess:
@@ -76,8 +76,8 @@ func (w *Witness) Size() int {
 //	proof   as ubt.Proof.AppendTo writes it
 //	check   the first 8 bytes of the SHA-256 hash of all before
 //
-// Keys are not encoded: they are derived from the metadata. Two witnesses that prove the same have
-// the same encoding.
+// Keys are not encoded, because they are derived from the metadata. Two witnesses
+// that prove the same have the same encoding.
 func (w *Witness) Encode() []byte {
 	b := make([]byte, 0, w.Size())
 	b = append(b, witnessVersion)
@@ -116,9 +116,10 @@ func (e *Entry) append(b []byte) []byte {
 	return b
 }
 
-// ParseWitness decodes a witness and derives its keys. The witness must fill b completely.
-// ParseWitness checks only the form. Its result must not be trusted until [Verify] or
-// [NewStateless] has checked the proof. The error wraps ErrWitness.
+// ParseWitness decodes a witness and derives its keys. The witness must fill b
+// completely. ParseWitness checks only the form, so its result must not be trusted
+// until [Verify] or [NewStateless] has checked the proof. The error wraps
+// ErrWitness.
 func ParseWitness(b []byte) (*Witness, error) {
 	if len(b) < checksumSize || !bytes.Equal(checksum(b[:len(b)-checksumSize]), b[len(b)-checksumSize:]) {
 		return nil, fmt.Errorf("%w: wrong checksum of %d bytes", ErrWitness, len(b))
@@ -177,9 +178,9 @@ func (r *reader) take(n int) []byte {
 	return taken
 }
 
-// count reads the number of items that follow. size is the least number of bytes of an item. If the
-// remaining bytes are too few for that number of items, count fails, so that a forged number does
-// not make the caller allocate memory.
+// count reads the number of items that follow. size is the minimum size of an item
+// in bytes. If the remaining bytes are too few for that many items, count fails, so
+// that a forged number cannot make the caller allocate memory.
 func (r *reader) count(size int) int {
 	n := binary.BigEndian.Uint32(r.take(4))
 	if r.err == nil && uint64(n) > uint64(len(r.rest)/size) {

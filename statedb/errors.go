@@ -31,21 +31,22 @@ var (
 	// ErrExport is returned by Import if the exported data is damaged, or has another root than the
 	// expected one.
 	ErrExport = errors.New("statedb: invalid export")
-	// ErrWitness is returned for a witness that proves nothing: it is malformed or forged, belongs
-	// to another root or to other writes, or contains raw keys that no witness may contain.
+	// ErrWitness is returned for a witness that proves nothing, because it is
+	// malformed or forged, belongs to another root or to other writes, or contains
+	// raw keys that no witness may contain.
 	ErrWitness = errors.New("statedb: invalid witness")
-	// ErrUnboundCode is returned by Witness if the execution has read code by its hash, but no
-	// account with this code hash. A verifier could not know then that the code belongs to the
-	// state.
+	// ErrUnboundCode is returned by Witness if the execution has read code by its
+	// hash, but has not read an account with this code hash. A verifier could then
+	// not know that the code belongs to the state.
 	ErrUnboundCode = errors.New("statedb: code without an account")
-	// ErrUnknownCode is returned if code is requested by a hash for which no code was ever set, for
-	// example the code hash of an account.
+	// ErrUnknownCode is returned if no code was ever set for a requested hash, for
+	// example for the code hash of an account.
 	ErrUnknownCode = errors.New("statedb: unknown code")
-	// ErrDisk is returned after the disk has failed. It is then unknown what the disk contains, so
-	// the store refuses all changes until the host opens it again.
+	// ErrDisk is returned after the disk has failed. The contents of the disk are
+	// then unknown, so the store refuses all changes until the host opens it again.
 	ErrDisk = errors.New("statedb: disk failed")
-	// ErrCorrupt is returned if the records on the disk are not those that a store writes, or if
-	// they lead to another root.
+	// ErrCorrupt is returned if a store cannot have written the records on the
+	// disk, or if they lead to another root.
 	ErrCorrupt = errors.New("statedb: corrupt")
 	// ErrConfig is returned for an invalid Config, and for a disk or an export whose tree has
 	// another layout.

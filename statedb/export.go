@@ -33,9 +33,10 @@ const (
 	exportCheck = 1 << 12
 )
 
-// Export writes the state of a published root to w, so that Import can publish the root in another
-// store. The export may contain code that only older states needed. The store can be used
-// meanwhile. The error wraps ErrUnknownRoot, or is that of w or ctx.
+// Export writes the state of a published root to w, so that Import can publish the
+// root in another store. The export may contain code that only older states needed.
+// The store can be used during the export. The error wraps ErrUnknownRoot, or comes
+// from w or ctx.
 func (s *Store) Export(ctx context.Context, w io.Writer, root common.Hash) error {
 	at, code, err := s.exported(root)
 	if err != nil {
@@ -70,8 +71,8 @@ func (s *Store) Export(ctx context.Context, w io.Writer, root common.Hash) error
 	return nil
 }
 
-// exporter writes until the first error and keeps that error, so that Export needs to check it only
-// at the end.
+// exporter writes until the first error and then does nothing, so that Export needs
+// to check for an error only at the end.
 type exporter struct {
 	out io.Writer
 	err error
@@ -85,8 +86,9 @@ func (e *exporter) write(parts ...[]byte) {
 	}
 }
 
-// exported returns a root and all code that its state may need, in the order of the code's hashes.
-// This is the code that the root and its ancestors own, and the code that is kept forever.
+// exported returns a root and all code that its state may need, in the order of the
+// code's hashes. That is the code owned by the root and its ancestors, and the code
+// that is kept forever.
 func (s *Store) exported(root common.Hash) (at place, code [][]byte, err error) {
 	if at, err = s.place(root); err != nil {
 		return at, nil, err

@@ -6,14 +6,15 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// Facade is a view with methods that also move the canonical root, for hosts whose code expects one
-// object for both. These methods work only on the facade that [Store.Facade] returns, which is that
-// of the node. A copy of it is a clone, and must not move or discard the state that others use. A
-// host that calls such a method on a clone has a bug, so the method panics. With [CloneErrors] the
+// Facade is a view with methods that also move the canonical root, for hosts whose
+// code expects one object for both. These methods work only on the facade that
+// [Store.Facade] returns, which belongs to the node. A copy of it is called a
+// clone, and must not move or discard the state that others use. A host that calls
+// such a method on a clone has a bug, so the method panics. With [CloneErrors], the
 // method returns ErrClone instead and changes nothing.
 //
-// A Facade must be used by one goroutine at a time. New code should use [View], which does not have
-// these methods, so that the compiler finds the mistake.
+// A Facade must be used by one goroutine at a time. New code should use [View],
+// which does not have these methods, so that the compiler finds the mistake.
 type Facade struct {
 	*View
 	clone  bool
@@ -23,12 +24,12 @@ type Facade struct {
 // FacadeOption is an option of Store.Facade.
 type FacadeOption func(*Facade)
 
-// CloneErrors is an option of Store.Facade. With it, the methods that a clone must not call return
-// ErrClone on a clone instead of panicking.
+// CloneErrors is an option of Store.Facade. With this option, methods that must not
+// be called on a clone return ErrClone there instead of panicking.
 func CloneErrors() FacadeOption { return func(f *Facade) { f.errors = true } }
 
-// Facade returns a view of the canonical root that may also move the canonical root. It is not a
-// clone.
+// Facade returns a view of the canonical root that may also move the canonical
+// root. Copies of it are clones, which may not.
 func (s *Store) Facade(options ...FacadeOption) (*Facade, error) {
 	view, err := s.View(s.Canonical())
 	if err != nil {
@@ -49,8 +50,8 @@ func (f *Facade) CopyForPhase2() *Facade {
 	return &Facade{View: f.View.CopyForPhase2(), clone: true, errors: f.errors}
 }
 
-// guard returns an error, or panics, if the facade is a clone. The methods that only the node may
-// call use it first.
+// guard returns an error, or panics, if the facade is a clone. Methods that only
+// the node may call begin with guard.
 func (f *Facade) guard(call string) error {
 	if !f.clone {
 		return nil
@@ -71,9 +72,9 @@ func (f *Facade) SetCanonicalRoot(root common.Hash) error {
 	return f.store.SetCanonical(root)
 }
 
-// CommitAsCanonical commits the staged writes and makes the new root canonical. If the commit
-// succeeds and the second step fails, the new root is published and the view reads from it. On a
-// clone CommitAsCanonical panics or returns ErrClone.
+// CommitAsCanonical commits the staged writes and makes the new root canonical. If
+// the commit succeeds but the second step fails, the new root is published and the
+// view reads from it. On a clone, CommitAsCanonical panics or returns ErrClone.
 func (f *Facade) CommitAsCanonical() (common.Hash, error) {
 	if err := f.guard("CommitAsCanonical"); err != nil {
 		return common.Hash{}, err
@@ -94,8 +95,9 @@ func (f *Facade) DiscardTree(root common.Hash) error {
 	return f.store.Discard(root)
 }
 
-// ResetTrie moves the view to the canonical root. The view then has no staged writes, an empty log
-// of reads and no pin. On a clone ResetTrie panics or returns ErrClone.
+// ResetTrie moves the view to the canonical root. The view then has no staged
+// writes, an empty log of reads and no pin. On a clone, ResetTrie panics or returns
+// ErrClone.
 func (f *Facade) ResetTrie() error {
 	if err := f.guard("ResetTrie"); err != nil {
 		return err

@@ -15,14 +15,14 @@ const StemSize = ubt.StemSize
 // the 256 values of the stem.
 type Key = ubt.Key
 
-// layout is the name of the hash functions and key derivation of the tree. Disks and exports
-// contain it, so that a store refuses those of another layout.
+// layout names the hash functions and the key derivation of the tree. Disks and
+// exports contain it, so that a store refuses data of another layout.
 const layout = "EIP-7864/SHA-256"
 
 // hasher hashes the nodes of all trees.
 var hasher = ubt.SHA256()
 
-// These are the positions of values in the header of an account (EIP-7864, "Tree embedding").
+// Positions of values in the header of an account (EIP-7864, "Tree embedding").
 const (
 	basicDataIndex     = 0
 	codeHashIndex      = 1
@@ -46,17 +46,19 @@ func treeKey(a common.Address, treeIndex [32]byte, sub byte) (k Key) {
 	return k
 }
 
-// embed returns the stem of a part of an account, which is the beginning of the keys of that part.
-// It is computed by hashing twelve zero bytes, the address, and the tree index of the part.
+// embed returns the stem of a part of an account, with which all keys of that part
+// begin. It is the beginning of the hash over twelve zero bytes, the address, and
+// the tree index of the part.
 func embed(a common.Address, treeIndex [32]byte) [StemSize]byte {
 	sum := hasher.Inner(common.BytesToHash(a[:]), treeIndex)
 	return [StemSize]byte(sum[:StemSize])
 }
 
-// storageKey returns the key of a storage slot. The first 64 slots are in the header of the
-// account. Every other slot is at the position 256^31 + slot. For slots from 0xff00… on, this sum
-// has 33 bytes. Its top byte must not be lost: the slot would otherwise be a part of the header,
-// and a contract could write its own balance.
+// storageKey returns the key of a storage slot. The first 64 slots are in the
+// header of the account. Every other slot is at the position 256^31 + slot. For
+// slots from 0xff00… on, this sum has 33 bytes. Its top byte must not be lost,
+// because the slot would otherwise be a part of the header, and a contract could
+// write its own balance.
 func storageKey(a common.Address, slot common.Hash) Key {
 	if slot == (common.Hash{31: slot[31]}) && slot[31] < headerSlots {
 		return headerKey(a, headerStorageIndex+slot[31])

@@ -10,17 +10,17 @@ import (
 	"github.com/jamq/jamq/statedb/ubt"
 )
 
-// lazyTree is the tree of a root, which may not be computed yet. After a restart a tree is computed
-// only when it is first read, because a store keeps many roots and a host reads few of them. A
-// lazyTree is safe for concurrent use.
+// lazyTree is the tree of a root, which is computed only when it is first read.
+// After a restart this saves time, because a store keeps many roots and a host
+// reads only a few of them. A lazyTree is safe for concurrent use.
 type lazyTree struct {
 	root common.Hash
 
 	mu   sync.Mutex
 	tree ubt.Tree
-	// base and writes describe a tree that is not computed yet: it is the tree of base after the
-	// writes. base is nil once the tree is computed. A base stays readable here even after its root
-	// was discarded.
+	// base and writes describe a tree that is not computed yet: it is the tree of
+	// base after the writes. base is nil once the tree is computed. base stays
+	// readable here even after its root was discarded.
 	base   *lazyTree
 	writes []ubt.Write
 }
@@ -28,10 +28,11 @@ type lazyTree struct {
 // ready returns the lazyTree of a tree that is already computed.
 func ready(tree ubt.Tree) *lazyTree { return &lazyTree{root: tree.Root(), tree: tree} }
 
-// get returns the tree, and computes it at the first call. It goes back to the nearest base whose
-// tree is computed, and applies all writes since then at once. Its cost therefore depends on the
-// number of different keys that were written, not on the number of roots in between. The error
-// wraps ErrCorrupt if the writes lead to another root.
+// get returns the tree, and computes it on the first call. It goes back to the
+// nearest base whose tree is computed, and applies all writes since then at once.
+// The cost therefore depends on the number of different keys that were written, not
+// on the number of roots in between. The error wraps ErrCorrupt if the writes lead
+// to another root.
 func (t *lazyTree) get() (ubt.Tree, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -67,8 +68,8 @@ func (t *lazyTree) set(tree ubt.Tree) {
 	t.tree, t.base, t.writes = tree, nil, nil
 }
 
-// merged combines several sets of writes into one with the same effect. The first set is the
-// newest, so its values win.
+// merged combines several sets of writes into one set with the same effect. The
+// first set is the newest, so its values win.
 func merged(sets [][]ubt.Write) []ubt.Write {
 	if len(sets) == 1 {
 		return sets[0]

@@ -12,13 +12,14 @@ import (
 	"github.com/jamq/jamq/statedb/ubt"
 )
 
-// Open returns a store. If cfg.Disk was used before, the store has the same contents as before,
-// except for pins.
+// Open returns a store. If cfg.Disk was used before, the store has the same
+// contents as then, except for pins.
 //
-// Open checks all records. It computes the root of the oldest kept state, which takes time in
-// proportion to the size of that state. For the other roots it only checks the checksums of the
-// write sets that lead to them: their trees are computed, and compared with their roots, when they
-// are first read. The error wraps ErrConfig, ErrCorrupt or ErrDisk.
+// Open checks all records. It computes the root of the oldest kept state, which
+// takes time in proportion to the size of that state. For the other roots, it only
+// checks the checksums of the write sets that lead to them. Their trees are
+// computed, and compared with their roots, when they are first read. The error
+// wraps ErrConfig, ErrCorrupt or ErrDisk.
 func Open(cfg Config) (*Store, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -46,10 +47,10 @@ func Open(cfg Config) (*Store, error) {
 type loader struct {
 	store   *Store
 	builder *ubt.Builder
-	tree    ubt.Tree // tree of the values
+	tree    ubt.Tree // tree of the values on the disk
 	links   map[common.Hash]link
 	writes  map[common.Hash][]ubt.Write
-	bases   map[common.Hash]common.Hash // of the writes
+	bases   map[common.Hash]common.Hash // bases of the write sets, by root
 	fresh   bool
 	hasMeta bool
 	bad     error
@@ -61,8 +62,9 @@ func (l *loader) fail(format string, args ...any) {
 	}
 }
 
-// record adds one record of the disk to the store. If the record is wrong, record keeps the error
-// for finish instead of returning it, because the caller would take it for an error of the disk.
+// record adds one record of the disk to the store. If the record is wrong, record
+// keeps the error for finish instead of returning it, because the disk's error
+// would otherwise hide the reason.
 func (l *loader) record(key, value []byte) error {
 	if l.bad != nil || len(key) == 0 {
 		return nil
@@ -206,8 +208,8 @@ func (l *loader) checkCode() {
 	}
 }
 
-// checkParents checks that all parents of the loaded roots exist, and that each root descends from
-// the empty root if one follows the first parents.
+// checkParents checks that all parents of the loaded roots exist, and that
+// following the first parents leads from each root to the empty root.
 func (l *loader) checkParents() {
 	descends := map[common.Hash]bool{EmptyRoot: true}
 	for root, p := range l.store.roots {
@@ -228,7 +230,8 @@ func (l *loader) checkParents() {
 	}
 }
 
-// add adds a root to the store, after the bases from which its tree is derived.
+// add adds a root to the store. It first adds the bases from which the root's tree
+// is derived.
 func (l *loader) add(root common.Hash) {
 	var chain []common.Hash
 	for l.store.roots[root] == nil {

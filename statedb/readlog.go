@@ -10,17 +10,17 @@ import (
 // btreeDegree is the degree that google/btree suggests.
 const btreeDegree = 32
 
-// sorted is an ordered set that can be copied in constant time and without allocation. Views are
-// copied often, and most of them write nothing, so the set creates its tree only at the first
-// insertion.
+// sorted is an ordered set that can be copied in constant time and without
+// allocation. Views are copied often, and most of them write nothing, so the set
+// creates its tree only at the first insertion.
 type sorted[T any] struct {
-	own  *btree.BTreeG[T] // writable tree, or nil
-	base *shared[T]       // tree shared with copies, or nil
+	own  *btree.BTreeG[T] // tree that only this set uses; nil if there is none
+	base *shared[T]       // tree that is shared with copies; nil if there is none
 }
 
-// shared is a tree that several sets share and that none of them writes. A set that must write
-// first clones the tree. Cloning changes the tree in a way that readers do not notice, so only
-// cloning needs a lock.
+// shared is a tree that several sets share and none of them writes. A set that must
+// write first clones the tree. Cloning changes the tree in a way that readers do
+// not notice, so that only cloning needs a lock.
 type shared[T any] struct {
 	cloning sync.Mutex
 	tree    *btree.BTreeG[T]
@@ -86,20 +86,23 @@ func (s *sorted[T]) all(yield func(T) bool) {
 	}
 }
 
-// logged is an item in the log of reads, with its position in the order of first reads.
+// logged is an item in the log of reads, with its number in the order of first
+// reads.
 type logged[T any] struct {
 	what T
 	seq  int
-	// named marks a key that was first read by a raw key and later with a more specific kind, such
-	// as storage. These keys are numbered from 1 in the order of the second read, so that rewind
-	// can make the newest of them raw again. For all other items named is 0.
+	// named marks a key that was first read by a raw key, and later with a more
+	// specific kind, such as storage. These keys are numbered from 1 in the order
+	// of the second read, so that rewind can turn the newest of them back into raw
+	// keys. named is 0 for all other items.
 	named int
 }
 
 func readLess(a, b logged[Read]) bool        { return a.what.Key.Compare(b.what.Key) < 0 }
 func codeLess(a, b logged[common.Hash]) bool { return a.what.Cmp(b.what) < 0 }
 
-// readLog holds each key and each code that an execution has read. A witness is made of it.
+// readLog contains each key and each code that an execution has read. View.Witness
+// proves its contents.
 type readLog struct {
 	byKey sorted[logged[Read]]
 	code  sorted[logged[common.Hash]]
@@ -146,8 +149,8 @@ func (r *readLog) list() []Read {
 	return out
 }
 
-// ReadMark is a position in a view's log of reads. View.Mark returns one, and View.Rewind returns
-// the log to it.
+// ReadMark is a position in a view's log of reads. View.Mark returns the present
+// position, and View.Rewind returns the log to a mark.
 type ReadMark struct{ keys, codes, named int }
 
 func (r *readLog) mark() ReadMark { return ReadMark{r.byKey.len(), r.code.len(), r.named} }
@@ -173,7 +176,7 @@ func (r *readLog) rewind(m ReadMark) {
 	r.named = m.named
 }
 
-// cut removes all items from a set except the first n that were read.
+// cut removes from a set all items except the first n in the order of first reads.
 func cut[T any](s *sorted[logged[T]], n int, less func(a, b logged[T]) bool) {
 	if s.len() <= n {
 		return

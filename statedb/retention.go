@@ -6,22 +6,25 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// link describes how a root is related to other roots. Its parents decide which roots retention
-// deletes. Its base is needed to derive the root's tree from the disk.
+// link describes how a root is related to other roots. The parents decide which
+// roots retention deletes. The base is needed to derive the root's tree from the
+// disk.
 type link struct {
-	// parents are the different roots on which this root was committed, in the order of the
-	// commits. When a parent is discarded, its own parents replace it. The first parents lead back
-	// to the empty root, which has none.
+	// parents are the different roots on which this root was committed, in the
+	// order of the commits. When a parent is discarded, its own parents take its
+	// place. The first parents lead back to the empty root, which has no parents.
 	parents []common.Hash
 	// commits is the number of commits that have led to this root, minus those that Discard has
 	// taken back.
 	commits uint64
-	// codes are the hashes of the code that this root owns, in ascending order. It owns the code
-	// that its commits have set, and the code of its discarded ancestors.
+	// codes are the hashes of the code that this root owns, in ascending order. The
+	// root owns the code that its commits have set, and the code of its discarded
+	// ancestors.
 	codes []common.Hash
-	// base is the root from which the write set on the disk leads to this root. The bases lead back
-	// to the empty root, or to the flat root, whose values are on the disk and which is its own
-	// base. The disk stores the base together with the write set.
+	// base is the root from which the write set on the disk leads to this root. The
+	// bases lead back to the empty root, or to the flat root, whose values are on
+	// the disk and which is its own base. The disk stores the base together with
+	// the write set.
 	base common.Hash
 }
 
@@ -29,8 +32,8 @@ func (l link) equal(o link) bool {
 	return l.commits == o.commits && l.base == o.base && slices.Equal(l.parents, o.parents) && slices.Equal(l.codes, o.codes)
 }
 
-// again returns the link of a root after the same root was committed once more. parent is the root
-// on which the new commit was made, and code is the code that it set.
+// again returns the link after the same root was committed once more. parent is the
+// root on which the new commit was made, and code is the code that the commit set.
 func (l link) again(root, parent common.Hash, code []common.Hash) link {
 	l.commits++
 	if parent != root && !slices.Contains(l.parents, parent) {
@@ -50,9 +53,9 @@ func union(a, b []common.Hash) []common.Hash {
 	return slices.Compact(both)
 }
 
-// retire returns the kept canonical roots after root has become canonical: at most as many as
-// Config.Retention allows. It also returns the roots that must now be discarded, and marks them as
-// leaving. The caller must hold both locks.
+// retire returns the canonical roots to keep after root has become canonical, at
+// most as many as Config.Retention allows. It also returns the roots that must now
+// be discarded, and marks them as leaving. The caller must hold both locks.
 func (s *Store) retire(root common.Hash) (line, gone []common.Hash) {
 	if s.cfg.Retention == KeepAll { // the line must not grow
 		return []common.Hash{root}, nil
@@ -63,8 +66,8 @@ func (s *Store) retire(root common.Hash) (line, gone []common.Hash) {
 	}
 	line = line[len(line)-s.cfg.Retention-1:]
 	above := s.ancestors(root)
-	// After a reorg, not only the oldest root of the line may be outside the new branch, but
-	// several.
+	// After a reorg, several of the oldest roots of the line may be outside the new
+	// branch.
 	stays := s.descendants(slices.DeleteFunc(slices.Clone(line), func(r common.Hash) bool { return r != line[0] && !above[r] }))
 	for _, r := range line {
 		stays[r] = true
@@ -95,8 +98,8 @@ func (s *Store) descendants(roots []common.Hash) map[common.Hash]bool {
 	return reach(roots, func(r common.Hash) []common.Hash { return children[r] })
 }
 
-// reach returns the given roots together with all roots that can be reached from them by next, in
-// any number of steps.
+// reach returns the given roots together with all roots that can be reached from
+// them by calling next any number of times.
 func reach(roots []common.Hash, next func(common.Hash) []common.Hash) map[common.Hash]bool {
 	found := map[common.Hash]bool{}
 	for todo := slices.Clone(roots); len(todo) > 0; {
@@ -109,9 +112,10 @@ func reach(roots []common.Hash, next func(common.Hash) []common.Hash) map[common
 	return found
 }
 
-// relink adds the new links of the remaining roots to a change. A root gets a new link if one of
-// its parents or its base is deleted, or if the flat root moves. relink also decides which code is
-// kept forever. The empty root has no link. The error wraps ErrCorrupt.
+// relink adds the new links of the remaining roots to a change. A root needs a new
+// link if one of its parents or its base is deleted, or if the flat root moves.
+// relink also decides which code is kept forever. The empty root has no link. The
+// error wraps ErrCorrupt.
 func (s *Store) relink(c *change, left map[common.Hash]bool) (err error) {
 	below := s.ancestors(c.canonical)
 	for _, root := range c.gone {
@@ -120,8 +124,8 @@ func (s *Store) relink(c *change, left map[common.Hash]bool) (err error) {
 		}
 	}
 	for root, p := range s.roots {
-		// The links of deleted roots are not needed, and computing them would follow the same
-		// chains again and again.
+		// Links of deleted roots are not needed, and computing them would follow
+		// the same chains repeatedly.
 		if left[root] || root == EmptyRoot {
 			continue
 		}
@@ -149,10 +153,11 @@ func (s *Store) relink(c *change, left map[common.Hash]bool) (err error) {
 	return nil
 }
 
-// nextBase returns the base of a root after the roots in left are deleted: the nearest remaining
-// one of its former bases. If none remains, the root is older than everything else that is kept,
-// for example because it is pinned. Its base is then the canonical root. This root stays the
-// longest, so the write set of the old root is rarely written again.
+// nextBase returns the base of a root after the roots in left are deleted: the
+// nearest of its former bases that remains. If none remains, the root is older than
+// everything else that is kept, for example because it is pinned. Its base is then
+// the canonical root, which stays the longest, so that the write set of the old
+// root is rarely written again.
 func (s *Store) nextBase(root common.Hash, c *change, left map[common.Hash]bool) common.Hash {
 	switch root {
 	case c.flat:
@@ -170,9 +175,9 @@ func (s *Store) nextBase(root common.Hash, c *change, left map[common.Hash]bool)
 	return base
 }
 
-// surviving returns the parents of a root after the roots in left are deleted. A deleted parent is
-// replaced by its own surviving parents. passed are the deleted ancestors that were replaced in
-// this way.
+// surviving returns the parents of a root after the roots in left are deleted. A
+// deleted parent is replaced by its own surviving parents. passed contains the
+// deleted ancestors that were replaced in this way.
 func (s *Store) surviving(root common.Hash, left map[common.Hash]bool) (parents, passed []common.Hash) {
 	seen := map[common.Hash]bool{root: true}
 	var climb func(common.Hash)

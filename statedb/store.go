@@ -18,18 +18,18 @@ var EmptyRoot = ubt.EmptyRoot
 type Store struct {
 	cfg Config
 
-	// writing is held while the roots change, including the write to the disk. mu guards the fields
-	// below it and is not held during the write to the disk, so that readers never wait for the
-	// disk.
+	// writing is held while the roots change, including the write to the disk. mu
+	// guards the fields below it, but is not held during the write to the disk, so
+	// that readers never wait for the disk.
 	writing sync.Mutex
 	broken  error       // first disk error; guarded by writing
-	flat    common.Hash // root of the values on the disk; guarded by writing
+	flat    common.Hash // root whose values the disk stores; guarded by writing
 
 	mu        sync.RWMutex
 	roots     map[common.Hash]*published
 	canonical common.Hash
-	// line has the canonical roots that retention keeps, oldest first. The last one is the root
-	// that is canonical now.
+	// line contains the canonical roots that retention keeps, oldest first. The
+	// last one is canonical now.
 	line []common.Hash
 	code codes
 }
@@ -38,11 +38,11 @@ type Store struct {
 type published struct {
 	tree *lazyTree
 	link
-	writes  []ubt.Write // lead from the base to this root; nil without a disk
-	pins    int         // pins by Store.Pin
-	viewers int         // pins by views
-	// leaving is true while the root is being deleted from the disk. The store already treats such
-	// a root as unknown.
+	writes  []ubt.Write // writes that lead from the base to this root; nil without a disk
+	pins    int         // number of pins by Store.Pin
+	viewers int         // number of pins by views
+	// leaving is true while the root is being deleted from the disk. The store
+	// already treats the root as unknown.
 	leaving bool
 }
 
@@ -65,9 +65,10 @@ func newStore(cfg Config) *Store {
 	}
 }
 
-// View returns a new view of a published root. It takes constant time, with one exception: the
-// first view of a root that Open found on the disk must derive the root's tree. The error wraps
-// ErrUnknownRoot, or ErrCorrupt if the records on the disk lead to another root.
+// View returns a new view of a published root. It takes constant time, except that
+// the first view of a root that Open found on the disk must derive the root's tree.
+// The error wraps ErrUnknownRoot, or ErrCorrupt if the records on the disk lead to
+// another root.
 func (s *Store) View(root common.Hash) (*View, error) {
 	at, err := s.place(root)
 	if err != nil {
@@ -108,12 +109,12 @@ func (s *Store) Has(root common.Hash) bool {
 	return err == nil
 }
 
-// Parent returns the root on which the given root was first committed. If that parent was
-// discarded, Parent returns its closest remaining ancestor. The empty root is its own parent. The
-// error wraps ErrUnknownRoot.
+// Parent returns the root on which the given root was first committed. If that
+// parent was discarded, Parent returns the closest ancestor that remains. The empty
+// root is its own parent. The error wraps ErrUnknownRoot.
 //
-// Blocks in different orders can lead to the same root. Such a root has several parents, and for
-// Config.Retention it descends from each of them.
+// Blocks in different orders can lead to the same root. Such a root has several
+// parents, and retention treats it as a descendant of each of them.
 func (s *Store) Parent(root common.Hash) (common.Hash, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -164,9 +165,10 @@ func (s *Store) SetCanonical(root common.Hash) error {
 // Pin keeps a root from being discarded until Unpin has been called as often as Pin. Pins are not
 // stored on the disk. The error wraps ErrUnknownRoot.
 //
-// A root that is older than the retention should be pinned only for a short time, because such a
-// pin costs writes. Each time that as many roots as the retention have become canonical, the store
-// writes about everything again that the canonical root has changed since the pinned root.
+// Pin a root that is older than the retention only for a short time, because such a
+// pin costs writes. Each time that as many roots as the retention have become
+// canonical, the store rewrites about everything that the canonical root has
+// changed since the pinned root.
 func (s *Store) Pin(root common.Hash) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -195,16 +197,17 @@ func (s *Store) pinned(root common.Hash) (place, error) {
 	return at, err
 }
 
-// repin adds one more pin to a root that a view has pinned, for a copy of that view.
+// repin adds a pin to a root that a view has already pinned, for a copy of that
+// view.
 func (s *Store) repin(root common.Hash) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.roots[root].viewers++
 }
 
-// Unpin removes one pin that Pin has set. Without pins, the root can be deleted: by Discard, or
-// when retention next removes old roots. The error wraps ErrUnknownRoot, or ErrNotPinned if Pin has
-// not pinned the root.
+// Unpin removes one pin that Pin has set. A root without pins can be deleted by
+// Discard, or when retention next removes old roots. The error wraps
+// ErrUnknownRoot, or ErrNotPinned if Pin has not pinned the root.
 func (s *Store) Unpin(root common.Hash) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -226,10 +229,10 @@ func (s *Store) release(root common.Hash) {
 	s.roots[root].viewers--
 }
 
-// Discard takes back one commit of a root. Several versions of a block can lead to the same root. A
-// root is therefore deleted only when Discard has been called once for each commit that led to it.
-// Code that only deleted roots had is deleted too. Open views of a deleted root can still read, but
-// can no longer commit.
+// Discard takes back one commit of a root. Several versions of a block can lead to
+// the same root, so a root is deleted only when Discard has been called once for
+// each commit that led to it. Code that only deleted roots had is deleted too. Open
+// views of a deleted root can still read, but can no longer commit.
 //
 // Discarding the empty root has no effect. If Discard returns an error, nothing has changed. The
 // error wraps one of these:
@@ -263,11 +266,12 @@ func (s *Store) Discard(root common.Hash) error {
 	return s.move(s.canonical, line, []common.Hash{root})
 }
 
-// publish makes the result of a view's commit a published root. parent is the view's root, and
-// tree, writes and code are the result. If the root exists already, it gets one more commit, and
-// one more parent if it was committed on another root before. publish returns the root together
-// with the tree and the code from which the view then reads. If it returns an error, nothing has
-// changed. The error wraps ErrUnknownRoot if parent was discarded, or ErrDisk.
+// publish turns the result of a view's commit into a published root. parent is the
+// view's root; tree, writes and code are the result. If the root already exists, it
+// gets one more commit, and one more parent if it was committed on another root
+// before. publish returns the root together with the tree and the code from which
+// the view then reads. If it returns an error, nothing has changed. The error wraps
+// ErrUnknownRoot if parent was discarded, or ErrDisk.
 func (s *Store) publish(parent common.Hash, tree ubt.Tree, writes []ubt.Write, code []codeBlob) (place, error) {
 	root := tree.Root()
 	s.writing.Lock()

@@ -10,29 +10,29 @@ import (
 	"github.com/jamq/jamq/statedb/ubt"
 )
 
-// View is an isolated view of the state: a published root, and staged writes on top of it that no
-// other view sees. A View must be used by one goroutine at a time, but any number of views may work
-// in parallel. A view need not be closed. A pinned view should be unpinned, because its pin keeps
-// the root in the store.
+// View is an isolated view of the state: a published root, and staged writes on top
+// of it that no other view sees. A View must be used by one goroutine at a time,
+// but any number of views may work in parallel. A view need not be closed, but a
+// pinned view should be unpinned, because its pin keeps the root in the store.
 type View struct {
 	store     *Store     // nil for a stateless view
-	shown     []ubt.Use  // keys of a stateless view's witness, in their order
-	shownCode []codeBlob // code of that witness, in the order of hashes
+	shown     []ubt.Use  // keys in the witness of a stateless view, in order
+	shownCode []codeBlob // code in that witness, in the order of hashes
 
 	place
-	home        place // target of Unpin
+	home        place // root to which Unpin returns
 	pinned      bool
 	transaction int
 
 	staged  sorted[Write]
 	newCode sorted[codeBlob] // staged
 	reads   readLog
-	noReads bool // the log of reads is off
+	noReads bool // the log of reads is turned off
 	err     error
 }
 
-// place is a published root with its tree and its code, as a view reads them. It stays readable
-// after the root was discarded.
+// place is a published root with its tree and its code, as a view reads them. It
+// stays readable after the root was discarded.
 type place struct {
 	root common.Hash
 	tree ubt.Tree
@@ -55,9 +55,10 @@ func newView(s *Store, at place) *View {
 	return &View{store: s, place: at, home: at}
 }
 
-// Copy returns a full copy of the view, for long-running work. The copy has the same root, staged
-// writes and log of reads, and also a pin if the view is pinned. Later changes of one are not
-// visible in the other. Copy takes constant time.
+// Copy returns a full copy of the view, for long-running work. The copy has the
+// same root, staged writes and log of reads, and also a pin if the view is pinned.
+// Later changes to one of the two are not visible in the other. Copy takes constant
+// time.
 func (v *View) Copy() *View {
 	c := *v
 	c.staged = v.staged.copy()
@@ -69,9 +70,10 @@ func (v *View) Copy() *View {
 	return &c
 }
 
-// CopyForPhase2 returns a view of the same root without staged writes and with an empty log of
-// reads. It is for building a bundle from blocks that were executed before. The copy has its own
-// pin if the view is pinned. CopyForPhase2 takes constant time.
+// CopyForPhase2 returns a view of the same root without staged writes and with an
+// empty log of reads, for building a bundle from blocks that were executed before.
+// If the view is pinned, the copy has its own pin. CopyForPhase2 takes constant
+// time.
 func (v *View) CopyForPhase2() *View {
 	c := *v
 	c.stand(v.place)
@@ -85,26 +87,27 @@ func (v *View) CopyForPhase2() *View {
 // view was opened, or the root of the last Pin, Unpin or Commit.
 func (v *View) ActiveRoot() common.Hash { return v.root }
 
-// Err returns the first error of a read. Methods such as Account and Storage have no error result:
-// a read that fails returns zero, and the error is kept here. On a stateless view it wraps
-// ErrNotInWitness, and otherwise ErrUnknownCode. Root, Witness and Commit return the same error.
-// Reset, Pin and Unpin clear it.
+// Err returns the first error of a read. Methods such as Account and Storage do not
+// return an error: a read that fails returns zero, and Err returns the reason. On a
+// stateless view it wraps ErrNotInWitness, and otherwise ErrUnknownCode. Root,
+// Witness and Commit return the same error. Reset, Pin and Unpin clear it.
 func (v *View) Err() error { return v.err }
 
-// SetTransaction sets the index of the transaction that makes the following reads and writes. The
-// view stores it with each of them.
+// SetTransaction sets the index of the transaction that makes the following reads
+// and writes. The view stores the index with each of them.
 func (v *View) SetTransaction(index int) { v.transaction = index }
 
-// DisableReadLog turns the log of reads off for good and drops its contents. This saves time and
-// memory in executions that need no witness. Witness and Matches then return ErrNoReadLog. Copies
-// of the view have no log either.
+// DisableReadLog turns the log of reads off permanently and drops its contents,
+// which saves time and memory in executions that need no witness. Witness and
+// Matches then return ErrNoReadLog. Copies of the view have no log either.
 func (v *View) DisableReadLog() { v.reads, v.noReads = readLog{}, true }
 
-// LogsReads reports whether the view logs its reads, which is so until DisableReadLog.
+// LogsReads reports whether the view logs its reads. It returns false after
+// DisableReadLog.
 func (v *View) LogsReads() bool { return !v.noReads }
 
-// Snapshot is the state of a view's staged writes at one moment. View.Snapshot returns one, and
-// View.Revert returns to it.
+// Snapshot is the state of a view's staged writes at one moment, to which
+// View.Revert can return.
 type Snapshot struct {
 	staged  sorted[Write]
 	newCode sorted[codeBlob]
@@ -114,18 +117,19 @@ type Snapshot struct {
 // It takes constant time.
 func (v *View) Snapshot() Snapshot { return Snapshot{v.staged.copy(), v.newCode.copy()} }
 
-// Revert undoes all writes and code that were staged after the snapshot s. s must be a snapshot of
-// this view on its active root, and can be used several times. Revert changes neither the log of
-// reads nor Err. A failed transaction in a block has made its reads, and a verifier makes them too.
+// Revert undoes all writes and code that were staged after the snapshot s. s must
+// be a snapshot of this view on its active root, and can be used several times.
+// Revert changes neither the log of reads nor Err, because a failed transaction in
+// a block has made its reads, and a verifier makes them too.
 func (v *View) Revert(s Snapshot) { v.staged, v.newCode = s.staged, s.newCode }
 
-// Get returns the value of a key and whether the key has one. A staged write of this view counts.
-// The key is logged as read.
+// Get returns the value of a key and whether the key has one, including staged
+// writes of this view. The key is logged as read.
 func (v *View) Get(k Key) (value [32]byte, ok bool) { return v.read(Access{Kind: RawAccess, Key: k}) }
 
-// Set stages a value for a key that the host has chosen itself. k must not begin with twelve zero
-// bytes, because Witness returns an error while the state has such a key. Untrusted parties must
-// not choose k: see [Verify].
+// Set stages a value for a key that the host has chosen itself. k must not begin
+// with twelve zero bytes, because Witness returns an error if the state has such a
+// key. Untrusted parties must not choose k; see [Verify].
 func (v *View) Set(k Key, value [32]byte) { v.write(Access{Kind: RawAccess, Key: k}, value) }
 
 // Delete stages the deletion of a value.
@@ -149,8 +153,8 @@ func (v *View) read(a Access) (value [32]byte, ok bool) {
 	return value, ok
 }
 
-// use returns the use of a key in the witness of a stateless view: whether the key is read, set or
-// deleted. It returns nil if the witness does not list the key.
+// use returns how the witness of a stateless view uses a key: whether the key is
+// read, set or deleted. It returns nil if the witness does not list the key.
 func (v *View) use(k Key) *ubt.Use {
 	at, listed := slices.BinarySearchFunc(v.shown, k, func(u ubt.Use, k Key) int { return u.Key.Compare(k) })
 	if !listed {
@@ -184,21 +188,24 @@ func (v *View) fail(err error) {
 // Mark returns the present position in the log of reads, to which Rewind can return.
 func (v *View) Mark() ReadMark { return v.reads.mark() }
 
-// Rewind removes from the log all keys that were first read after m, which must be a mark of this
-// view on its active root. It is for an execution that is left out of the block and whose reads
-// have no influence: a witness proves exactly the keys in the log, so it becomes smaller. Rewind
-// does not change staged writes or Err.
+// Rewind removes from the log all keys that were first read after m, which must be
+// a mark of this view on its active root. It is for an execution that is left out
+// of the block, so that its reads have no influence. A witness proves exactly the
+// keys in the log, so it becomes smaller. Rewind does not change staged writes or
+// Err.
 func (v *View) Rewind(m ReadMark) { v.reads.rewind(m) }
 
-// Reads returns the log of reads since the view was opened, pinned, unpinned, committed or reset.
-// It has each key once, in the order in which the keys were first read.
+// Reads returns the log of reads since the view was opened, pinned, unpinned,
+// committed or reset. The log contains each key once, in the order in which the
+// keys were first read.
 func (v *View) Reads() []Read { return v.reads.list() }
 
 // Writes returns the staged writes, in the order of keys.
 func (v *View) Writes() []Write {
 	out := make([]Write, 0, v.staged.len())
 	for w := range v.staged.all {
-		// The log of reads may have the key with a more specific kind than the write.
+		// The log of reads may have the key with a more specific kind than the
+		// write has.
 		if w.Kind == RawAccess {
 			if r, read := v.reads.byKey.get(logged[Read]{what: Read{Access: w.Access}}); read {
 				w.Access = r.what.Access
@@ -209,16 +216,16 @@ func (v *View) Writes() []Write {
 	return out
 }
 
-// Root computes the root that Commit would publish, and publishes nothing. If Err returns an error,
-// Root returns it too. On a stateless view the error wraps ErrNotInWitness if the witness does not
-// list a staged write.
+// Root computes the root that Commit would publish, without publishing it. If Err
+// returns an error, Root returns the same error. On a stateless view, the error
+// wraps ErrNotInWitness if the witness does not list a staged write.
 func (v *View) Root() (common.Hash, error) {
 	tree, _, err := v.applied()
 	return tree.Root(), err
 }
 
-// applied returns the tree that the staged writes lead to, and these writes in the form that
-// package ubt needs.
+// applied returns the tree after the staged writes, and these writes in the form
+// that package ubt needs.
 func (v *View) applied() (tree ubt.Tree, writes []ubt.Write, err error) {
 	if v.err != nil {
 		return ubt.Tree{}, nil, v.err
@@ -238,8 +245,8 @@ func (v *View) applied() (tree ubt.Tree, writes []ubt.Write, err error) {
 	return tree, writes, err
 }
 
-// mayWrite reports whether the witness of a stateless view allows a write: it must list the key as
-// set or deleted in the same way.
+// mayWrite reports whether the witness of a stateless view lists the key of a write
+// as set or deleted in the same way, so that the write is allowed.
 func (v *View) mayWrite(w *Write) bool {
 	u := v.use(w.Key)
 	return u != nil && u.Sets != w.Deleted && u.Deletes == w.Deleted
@@ -270,8 +277,8 @@ func (v *View) Commit() (common.Hash, error) {
 	return v.root, nil
 }
 
-// stand moves the view to another root. The view loses its staged writes, its log of reads and its
-// error.
+// stand moves the view to another root. The view loses its staged writes, its log
+// of reads and its error.
 func (v *View) stand(at place) {
 	v.place = at
 	v.staged, v.newCode = sorted[Write]{}, sorted[codeBlob]{}
@@ -281,9 +288,9 @@ func (v *View) stand(at place) {
 // Reset drops the staged writes, the log of reads, and Err.
 func (v *View) Reset() { v.stand(v.place) }
 
-// Pin moves the view to another published root, with an empty log of reads. The store keeps that
-// root until Unpin, Commit or the next Pin of this view. If the error wraps ErrStaged,
-// ErrUnknownRoot or ErrStateless, nothing has changed.
+// Pin moves the view to another published root, with an empty log of reads. The
+// store keeps that root until Unpin, Commit or the next Pin of this view. If the
+// error wraps ErrStaged, ErrUnknownRoot or ErrStateless, nothing has changed.
 func (v *View) Pin(root common.Hash) error {
 	if err := v.canMove(); err != nil {
 		return err

@@ -11,15 +11,17 @@ import (
 	"github.com/jamq/jamq/statedb/ubt"
 )
 
-// Witness proves everything that a view has read and written. With it a verifier that has no state
-// can check the values that were read at the old root, and compute the new root. [View.Witness]
-// makes a witness, [ParseWitness] decodes one, and [Verify] and [NewStateless] check one. The
-// contents of a witness must not be trusted before that check.
+// Witness proves everything that a view has read and written. With a witness, a
+// verifier that has no state can check the values that were read at the old root,
+// and compute the new root. [View.Witness] makes a witness, [ParseWitness] decodes
+// it, and [Verify] and [NewStateless] check it. The contents must not be trusted
+// before that check.
 type Witness struct {
 	// Entries are the keys that were read or written, each once, in the order of the keys.
 	Entries []Entry
-	// Code is all code that was read, each code once, in the order of the hashes. Each code belongs
-	// to an account in Entries, whose code hash is the hash of the code.
+	// Code is all code that was read, each code once, in the order of the hashes.
+	// Each code belongs to an account in Entries whose code hash is the hash of the
+	// code.
 	Code [][]byte
 	// Proof is the multiproof over all keys.
 	Proof *ubt.Proof
@@ -35,8 +37,8 @@ type Entry struct {
 	Deleted bool
 }
 
-// Entries returns the logged reads and the staged writes in the order of the keys. A witness that
-// is made now would have exactly these entries.
+// Entries returns the logged reads and the staged writes in the order of the keys.
+// A witness that is made now would have exactly these entries.
 func (v *View) Entries() []Entry {
 	byKey := make(map[Key]Entry, v.reads.byKey.len()+v.staged.len())
 	for r := range v.reads.byKey.all {
@@ -116,14 +118,16 @@ func (w *Witness) uses() []ubt.Use {
 	return uses
 }
 
-// Verify checks a witness against the root before the execution, without any state, and returns the
-// root after the writes. The writes must be exactly those that the witness lists, with their
-// metadata, in any order. If the error wraps ErrWitness, nothing is proved.
+// Verify checks a witness against the root before the execution, without any state,
+// and returns the root after the writes. The writes must be exactly those that the
+// witness lists, with their metadata, in any order. If the error wraps ErrWitness,
+// nothing is proved.
 //
-// Verify proves the values that were read, but not that the execution has read them. A verifier
-// that executes uses [NewStateless].
+// Verify proves the values that were read, but not that the execution has read
+// them. A verifier that also executes should use [NewStateless].
 //
-// Leaves, stems and inner nodes are hashed alike, so there are three restrictions:
+// Three restrictions follow from the fact that leaves, stems and inner nodes are
+// hashed alike:
 //
 //   - Untrusted parties must not choose raw keys. A party that chooses a stem can make it read as
 //     an inner node, and then the root has two meanings.
@@ -205,9 +209,9 @@ func (w *Witness) checkCode(tree ubt.Tree) error {
 	return nil
 }
 
-// changes checks that the writes are those that the entries list, and returns them in the form that
-// the tree needs. It allocates that form only after all writes have passed, so that a forged
-// witness costs little.
+// changes checks that the writes are those that the entries list, and returns them
+// in the form that the tree needs. It allocates memory for that form only after all
+// writes have passed, so that a forged witness costs little.
 func (w *Witness) changes(writes []Write) ([]ubt.Write, error) {
 	listed := 0
 	for i := range w.Entries {
@@ -282,11 +286,12 @@ func (v *View) Matches(w *Witness) error {
 	return v.err
 }
 
-// NewStateless checks a witness against a root and returns a view that needs no state except the
-// witness. A verifier executes on it as on any other view. If the execution reads a key or a code
-// that the witness does not list, the read returns zero and sets [View.Err], even if the proof
-// happens to contain the value. Root returns the root after the writes; see also [View.Matches].
-// The error wraps ErrWitness.
+// NewStateless checks a witness against a root and returns a view that needs no
+// state except the witness. A verifier executes on this view as on any other view.
+// If the execution reads a key or a code that the witness does not list, the read
+// returns zero and sets [View.Err], even if the proof happens to contain the value.
+// Root returns the root after the writes; see also [View.Matches]. The error wraps
+// ErrWitness.
 func NewStateless(w *Witness, preRoot common.Hash) (*View, error) {
 	tree, shown, err := w.open(preRoot)
 	if err != nil {

@@ -13,14 +13,14 @@ import (
 	"github.com/jamq/jamq/statedb"
 )
 
-// AccessList returns the access list of the block so far (EIP-7928): the accounts and slots that
-// were read, and each change with the new value. A change has an index: 0 is the start of the
-// block, and i+1 is transaction i, counted from 0. The result can be encoded in RLP. Refused
-// transactions leave nothing in it.
+// AccessList returns the access list of the block so far (EIP-7928): the accounts
+// and slots that were read, and each change with its new value. The index of a
+// change is 0 for the start of the block, and i+1 for transaction i, counted from
+// 0. The result can be encoded in RLP. Refused transactions leave nothing in it.
 //
-// The list has the accesses that the rules of the block's fork make. Before Cancun it lacks the
-// slots that an account loses when it is destroyed. The error wraps statedb.ErrNoReadLog if the
-// view logs no reads.
+// The list contains the accesses according to the rules of the block's fork. Before
+// Cancun, it lacks the slots that an account loses when it is destroyed. The error
+// wraps statedb.ErrNoReadLog if the view does not log reads.
 func (b *Block) AccessList() (*bal.ConstructionBlockAccessList, error) {
 	b.adapter.mu.Lock()
 	defer b.adapter.mu.Unlock()
@@ -42,14 +42,14 @@ func (b *Block) AccessList() (*bal.ConstructionBlockAccessList, error) {
 	return list, nil
 }
 
-// accessChange is one entry in a block's access list: the new value of something that a transaction
-// has changed. index is the index of the transaction, counted from 1; 0 stands for the start of the
-// block.
+// accessChange is one entry in a block's access list: the new value of a slot,
+// balance, nonce or code that a transaction has changed. index is the index of the
+// transaction, counted from 1; 0 stands for the start of the block.
 type accessChange struct {
 	index uint32
 	slotOf
 	kind  changeKind
-	value common.Hash // of a slot, balance or nonce
+	value common.Hash // of a slot, balance or nonce; zero for code
 	code  []byte
 }
 
@@ -76,8 +76,9 @@ func (c *accessChange) add(list *bal.ConstructionBlockAccessList) {
 	}
 }
 
-// touched has the values that a transaction may have changed, as they were before the transaction.
-// A comparison with the values after it shows the real changes.
+// touched remembers the values that a transaction may change, as they were before
+// the transaction. Comparing them with the values afterwards shows the real
+// changes.
 type touched struct {
 	accounts map[common.Address]accountBefore
 	slots    map[slotOf]common.Hash
@@ -116,9 +117,9 @@ func (t *touched) changes(index uint32, sdb *state.StateDB) (out []accessChange)
 	return out
 }
 
-// lastTransactions returns, for each slot and each account, the index of the last transaction that
-// changed it, counted from 0. The view stores this index with the write. A change at the start of
-// the block counts as one of the first transaction.
+// lastTransactions returns, for each slot and each account, the index of the last
+// transaction that changed it, counted from 0. The view stores this index with the
+// write. A change at the start of the block counts for the first transaction.
 func lastTransactions(changes []accessChange) (slots map[slotOf]int, accounts map[common.Address]int) {
 	slots, accounts = make(map[slotOf]int), make(map[common.Address]int)
 	for i := range changes { // in the order of transactions
@@ -132,17 +133,17 @@ func lastTransactions(changes []accessChange) (slots map[slotOf]int, accounts ma
 	return slots, accounts
 }
 
-// account records the values of an account before a transaction changes it for the first time, so
-// that the access list later contains only what really differs.
+// account remembers the values of an account before a transaction changes it for
+// the first time, so that the access list contains only real differences.
 func (s *machineState) account(addr common.Address) {
 	if _, known := s.touched.accounts[addr]; !known {
 		s.touched.accounts[addr] = accountBefore{*s.StateDB.GetBalance(addr), s.StateDB.GetNonce(addr), codeHashOf(s.StateDB, addr)}
 	}
 }
 
-// codeHashOf returns the code hash of an account, or zero if the account has no code. go-ethereum
-// has two code hashes for such an account, and the comparison of states must not see a difference
-// between them.
+// codeHashOf returns the code hash of an account, or zero if the account has no
+// code. go-ethereum has two code hashes for an account without code, and the
+// comparison must not treat them as different.
 func codeHashOf(sdb *state.StateDB, addr common.Address) common.Hash {
 	if h := sdb.GetCodeHash(addr); h != types.EmptyCodeHash {
 		return h

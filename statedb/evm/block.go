@@ -22,27 +22,29 @@ var (
 	// ErrHeader is returned if a block's header lacks a field that the block's rules need, for
 	// example the base fee since London.
 	ErrHeader = errors.New("evm: invalid header")
-	// ErrFork is returned if the rules of a block are not supported. Amsterdam is not, because it
-	// counts the gas of a block differently and needs block access lists. go-ethereum's flag UBT is
-	// not either: it prices accesses by the tree (EIP-4762), while here the state is in a binary
-	// tree without that flag.
+	// ErrFork is returned if the rules of a block are not supported. These are the
+	// rules of Amsterdam, which counts the gas of a block differently and needs
+	// block access lists, and those with go-ethereum's flag UBT. That flag prices
+	// accesses by the tree (EIP-4762), while this package uses a binary tree
+	// without the flag.
 	ErrFork = errors.New("evm: unsupported fork")
 	// ErrBlob is returned for a blob transaction.
 	ErrBlob = errors.New("evm: blob transactions are not supported")
-	// ErrState is returned if the view could not be read or written. The block must be dropped
-	// then.
+	// ErrState is returned if the view could not be read or written. The caller
+	// must then drop the block.
 	ErrState = errors.New("evm: state failed")
-	// ErrOverride is returned by Call and Estimate if the overrides contradict each other, or if
-	// they move a contract that is not precompiled.
+	// ErrOverride is returned by Call and Estimate if the overrides contradict each
+	// other, or if they move a contract that is not precompiled.
 	ErrOverride = errors.New("evm: invalid override")
-	// ErrDestroyed is returned if an account with storage destroys itself under rules before
-	// Cancun. Such an account loses its storage, but a tree of hashed keys cannot list the slots of
-	// an account (EIP-6780). The block notices storage in the first 64 slots and in slots that it
-	// reads. It does not notice other storage, which is left behind and reappears if a later block
-	// creates the account again. Chains that start with Cancun have no such accounts.
+	// ErrDestroyed is returned if an account with storage destroys itself under
+	// rules before Cancun. Such an account loses its storage, but a tree of hashed
+	// keys cannot list the slots of an account (EIP-6780). The block notices
+	// storage in the first 64 slots and in slots that it reads. Other storage goes
+	// unnoticed: it is left behind, and reappears if a later block creates the
+	// account again. Chains that start with Cancun have no such accounts.
 	ErrDestroyed = errors.New("evm: an account with storage was destroyed")
-	// ErrFinished is returned by Apply, Finish and Prestate if Finish or Prestate was called
-	// before.
+	// ErrFinished is returned by Apply, Finish and Prestate after Finish or
+	// Prestate was called.
 	ErrFinished = errors.New("evm: block is finished")
 )
 
@@ -57,8 +59,8 @@ type Block struct {
 	adapter   *adapter
 	state     *state.StateDB
 	context   vm.BlockContext
-	machine   vm.Config               // for tests to trace
-	contracts vm.PrecompiledContracts // nil: those of the rules
+	machine   vm.Config               // tests set a tracer here
+	contracts vm.PrecompiledContracts // nil: the contracts of the rules
 	gas       *core.GasPool
 	receipts  types.Receipts
 	logs      uint
@@ -67,11 +69,12 @@ type Block struct {
 	broken    error
 }
 
-// NewBlock starts a block on a view, under the rules that config has for the header. It supports
-// chains of [ChainConfig], Osaka, and older forks. A header with a positive difficulty is that of a
-// block before the merge. NewBlock uses these fields of the header: number, time, coinbase, gas
-// limit, base fee, difficulty, mix digest and parent hash. The caller must not use the view until
-// Finish has returned. Errors wrap ErrHeader, ErrFork, ErrHistory or ErrState.
+// NewBlock starts a block on a view, under the rules that config has for the
+// header. It supports chains of [ChainConfig], Osaka, and older forks. A positive
+// difficulty in the header means a block before the merge. NewBlock uses these
+// fields of the header: number, time, coinbase, gas limit, base fee, difficulty,
+// mix digest and parent hash. The caller must not use the view until Finish has
+// returned. Errors wrap ErrHeader, ErrFork, ErrHistory or ErrState.
 func NewBlock(view *statedb.View, config *params.ChainConfig, header *types.Header, hashes BlockHashes) (*Block, error) {
 	if err := checkHeader(config, header); err != nil {
 		return nil, err
@@ -100,22 +103,23 @@ func NewBlock(view *statedb.View, config *params.ChainConfig, header *types.Head
 	return b, nil
 }
 
-// SetSigner replaces the signer that recovers the sender of each transaction. It is for rollups
-// whose signatures differ from Ethereum's. The pool of such a rollup needs the same rule in
-// txpool.Config.Sender. With such a signer, accounts with code may send transactions. On Ethereum
-// EIP-3607 forbids this, because an attacker could find a key whose address is that of a contract;
-// here the signer must prevent that attack. Call SetSigner before Apply, and in each execution of
-// the block.
+// SetSigner replaces the signer that recovers the sender of each transaction, for
+// rollups whose signatures differ from Ethereum's. The pool of such a rollup needs
+// the same rule in txpool.Config.Sender. With such a signer, accounts with code may
+// send transactions. On Ethereum, EIP-3607 forbids this, because an attacker could
+// find a key whose address is that of a contract; here the signer must prevent that
+// attack. Call SetSigner before Apply, and in each execution of the block.
 func (b *Block) SetSigner(signer types.Signer) { b.signer, b.ownSigner = signer, true }
 
-// SetPrecompiles adds precompiled contracts to those of the rules, or replaces some of them. It is
-// for rollups that add contracts written in Go. The addresses of added contracts are not warm: the
-// first access in a transaction costs 2,600 gas. Call SetPrecompiles before Apply, and in each
-// execution of the block. For calls, use [Overrides].Precompiles.
+// SetPrecompiles adds precompiled contracts to those of the rules, or replaces some
+// of them, for rollups that add contracts written in Go. The addresses of added
+// contracts are not warm: the first access in a transaction costs 2,600 gas. Call
+// SetPrecompiles before Apply, and in each execution of the block. For calls, use
+// [Overrides].Precompiles.
 func (b *Block) SetPrecompiles(own vm.PrecompiledContracts) { b.contracts = Precompiles(b.rules, own) }
 
-// Precompiles returns the precompiled contracts of the rules, together with a rollup's own ones. An
-// own contract replaces one of the rules at the same address.
+// Precompiles returns the precompiled contracts of the rules, together with those
+// of a rollup. At an address that both have, the rollup's contract is used.
 func Precompiles(rules params.Rules, own vm.PrecompiledContracts) vm.PrecompiledContracts {
 	contracts := vm.ActivePrecompiledContracts(rules)
 	maps.Copy(contracts, own)
@@ -172,11 +176,12 @@ func blockContext(header *types.Header) vm.BlockContext {
 // block's hash, which is unknown until the block is sealed. Before Byzantium the receipt's state
 // root is that of an empty Merkle Patricia trie.
 //
-// If the transaction cannot be in the block at this position, the error wraps ErrBlob or one of
-// go-ethereum's errors (core.ErrNonceTooLow, core.ErrInsufficientFunds, core.ErrGasLimitReached,
-// …). The state does not change then, and the witness has none of the transaction's reads. A
-// transaction that runs and fails is no error: its receipt shows the failure. After an error that
-// wraps ErrState the block must be dropped.
+// If the transaction cannot be in the block at this position, the error wraps
+// ErrBlob or one of go-ethereum's errors (core.ErrNonceTooLow,
+// core.ErrInsufficientFunds, core.ErrGasLimitReached, …). The state is then
+// unchanged, and the witness contains none of the transaction's reads. A
+// transaction that runs and fails is not an error: its receipt shows the failure.
+// After an error that wraps ErrState, the caller must drop the block.
 func (b *Block) Apply(tx *types.Transaction) (*types.Receipt, error) {
 	if b.broken != nil {
 		return nil, b.broken
@@ -220,10 +225,10 @@ func (b *Block) Apply(tx *types.Transaction) (*types.Receipt, error) {
 	return receipt, nil
 }
 
-// forget removes the reads of a refused transaction from the read log. The current StateDB has
-// cached the values, so a later transaction would use them without a new entry in the log. forget
-// therefore moves the StateDB's changes to the adapter and continues with a new StateDB, whose
-// cache is empty.
+// forget removes the reads of a refused transaction from the log of reads. The
+// current StateDB has cached the values, so a later transaction would use them
+// without a new entry in the log. forget therefore moves the StateDB's changes to
+// the adapter and continues with a new StateDB, whose cache is empty.
 func (b *Block) forget(mark statedb.ReadMark) error {
 	if !b.adapter.rewind(mark) {
 		return nil
@@ -239,8 +244,8 @@ func (b *Block) forget(mark statedb.ReadMark) error {
 	return b.broken
 }
 
-// watched returns the configuration with which the EVM runs a transaction. Before Cancun the
-// configuration has a hook that records the accounts that destroy themselves.
+// watched returns the configuration with which the EVM runs a transaction. Before
+// Cancun, it contains a hook that records the accounts that destroy themselves.
 func (b *Block) watched() vm.Config {
 	b.destroyed = nil
 	if b.rules.IsCancun {
@@ -263,8 +268,9 @@ func (b *Block) watched() vm.Config {
 	return machine
 }
 
-// failed returns the first error of the state during a transaction, or nil. It also completes the
-// destruction of the accounts that destroyed themselves in the transaction, before Cancun.
+// failed returns the first error of the state during a transaction, or nil. Before
+// Cancun, it also completes the destruction of the accounts that destroyed
+// themselves in the transaction.
 func (b *Block) failed() error {
 	for _, addr := range b.destroyed {
 		if b.state.Exist(addr) {
@@ -301,9 +307,9 @@ func (b *Block) GasUsed() uint64 {
 	return 0
 }
 
-// Finish ends the block and stages all its changes in the view. It must be the last call. The error
-// wraps ErrState, for example if a balance does not fit into 128 bits, or ErrFinished. After an
-// error the view must be dropped.
+// Finish ends the block and stages all its changes in the view. It must be the last
+// call. The error wraps ErrFinished, or ErrState, for example if a balance does not
+// fit into 128 bits. After an error, the caller must drop the view.
 func (b *Block) Finish() error {
 	if b.broken != nil {
 		return b.broken

@@ -20,19 +20,20 @@ import (
 	"github.com/jamq/jamq/statedb"
 )
 
-// Call runs a message, such as that of eth_call, as if it were a transaction in the block with the
-// given header. The view logs the reads, and nothing is written. Call checks neither the sender's
-// nonce nor whether the sender is a contract. Amounts that are nil count as zero, and a gas price
-// of zero is allowed. The result has the used gas, the return data, and the error of a failed
-// execution. If the message cannot run, the error wraps one of go-ethereum's errors, ErrHeader,
-// ErrFork or ErrState, or ctx's error if ctx ended first.
+// Call runs a message, such as that of eth_call, as if it were a transaction in the
+// block with the given header. The view logs the reads, and nothing is written.
+// Call checks neither the sender's nonce nor whether the sender is a contract.
+// Amounts that are nil count as zero, and a gas price of zero is allowed. The
+// result contains the used gas, the return data, and the error of a failed
+// execution. If the message cannot run, the error wraps one of go-ethereum's
+// errors, ErrHeader, ErrFork or ErrState, or ctx's error if ctx ended first.
 func Call(ctx context.Context, view *statedb.View, config *params.ChainConfig, header *types.Header, hashes BlockHashes, msg *core.Message) (*core.ExecutionResult, error) {
 	return CallWith(ctx, view, config, header, hashes, msg, Overrides{}, nil)
 }
 
-// CallWith is [Call] with overrides of the state, and with a tracer of go-ethereum. The tracer may
-// be nil. Only its hooks for opcodes, calls, faults and logs are called. The error may also wrap
-// ErrOverride.
+// CallWith is [Call] with overrides of the state and with a go-ethereum tracer,
+// which may be nil. Only the tracer's hooks for opcodes, calls, faults and logs are
+// called. The error may also wrap ErrOverride.
 func CallWith(ctx context.Context, view *statedb.View, config *params.ChainConfig, header *types.Header, hashes BlockHashes, msg *core.Message, changes Overrides, tracer *tracing.Hooks) (*core.ExecutionResult, error) {
 	if err := checkHeader(config, header); err != nil {
 		return nil, err
@@ -68,21 +69,23 @@ func CallWith(ctx context.Context, view *statedb.View, config *params.ChainConfi
 	return result, err
 }
 
-// estimateSlack is how far an estimate may exceed the least gas that suffices, as a fraction of
-// that gas. It is geth's value.
+// estimateSlack is how far an estimate may exceed the smallest sufficient gas
+// limit, as a fraction of it. It is geth's value.
 const estimateSlack = 0.015
 
-// Estimate returns the gas limit with which a message succeeds, as eth_estimateGas needs it. It
-// uses go-ethereum's estimator. The result is at most gasCap, or the header's gas limit if gasCap
-// is 0. If the message fails with any gas limit, the error is the reason, and revert is the data of
-// the revert. Otherwise the error wraps ErrHeader, ErrFork, ErrState if the view lacks a value that
-// the message reads, or ctx's error if ctx ended first.
+// Estimate returns a gas limit with which a message succeeds, as eth_estimateGas
+// needs it. It uses go-ethereum's estimator. The result is at most gasCap, or the
+// header's gas limit if gasCap is 0. If the message fails with any gas limit, the
+// error is the reason, and revert is the data of the revert. Otherwise the error
+// wraps ErrHeader or ErrFork, ErrState if the view lacks a value that the message
+// reads, or ctx's error if ctx ended first.
 func Estimate(ctx context.Context, view *statedb.View, config *params.ChainConfig, header *types.Header, hashes BlockHashes, msg *core.Message, gasCap uint64) (gas uint64, revert []byte, err error) {
 	return EstimateWith(ctx, view, config, header, hashes, msg, gasCap, Overrides{})
 }
 
-// EstimateWith is [Estimate] with overrides of the state. As in geth, the estimator does not move
-// precompiled contracts, even if an override does. The error may also wrap ErrOverride.
+// EstimateWith is [Estimate] with overrides of the state. As in geth, the estimator
+// ignores an override that moves a precompiled contract. The error may also wrap
+// ErrOverride.
 func EstimateWith(ctx context.Context, view *statedb.View, config *params.ChainConfig, header *types.Header, hashes BlockHashes, msg *core.Message, gasCap uint64, changes Overrides) (gas uint64, revert []byte, err error) {
 	if err := checkHeader(config, header); err != nil {
 		return 0, nil, err
@@ -108,16 +111,17 @@ func EstimateWith(ctx context.Context, view *statedb.View, config *params.ChainC
 	if stateErr := reads.failed(sdb); stateErr != nil {
 		return 0, nil, fmt.Errorf("%w: %w", ErrState, stateErr)
 	}
-	// The estimator takes a cancelled execution for a successful one.
+	// The estimator mistakes a cancelled execution for a successful one.
 	if ctx.Err() != nil {
 		return 0, nil, fmt.Errorf("evm: estimate stopped: %w", context.Cause(ctx))
 	}
 	return gas, revert, err
 }
 
-// search estimates the gas of a message on a chain that adds precompiled contracts, because
-// go-ethereum's estimator does not know them. It searches by bisection between the greatest gas
-// limit that was too small and the least one that was enough.
+// search estimates the gas of a message on a chain that adds precompiled contracts,
+// because go-ethereum's estimator does not know these. It searches by bisection
+// between the greatest gas limit that was too small and the smallest one that was
+// enough.
 func search(ctx context.Context, view *statedb.View, config *params.ChainConfig, header *types.Header, hashes BlockHashes, msg *core.Message, gasCap uint64, changes Overrides) (gas uint64, revert []byte, err error) {
 	try := func(gas uint64) (*core.ExecutionResult, error) {
 		m := *msg
@@ -188,17 +192,18 @@ func complete(msg *core.Message) *core.Message {
 			*amount = new(uint256.Int)
 		}
 	}
-	// A price without hashes is refused before Cancun.
+	// Before Cancun, a blob price without blob hashes is refused.
 	if m.BlobHashes != nil && m.BlobGasFeeCap == nil {
 		m.BlobGasFeeCap = new(uint256.Int)
 	}
 	return &m
 }
 
-// hashes returns the function that gives BLOCKHASH its results in a call. It is the host's
-// function, if there is one. Otherwise the block hashes come from the state, except for that of the
-// parent, which comes from the header. The state has the parent's hash only after the block of the
-// header has begun; before that, an old hash may still be in its slot.
+// hashes returns the function that provides the results of BLOCKHASH in a call. It
+// is the host's function, if there is one. Otherwise the block hashes come from the
+// state, except for the parent's hash, which comes from the header. The state has
+// the parent's hash only after the block of the header has begun; before that, the
+// slot may still contain an old hash.
 func (a *adapter) hashes(given BlockHashes, header *types.Header) BlockHashes {
 	if given != nil {
 		return given
@@ -227,8 +232,8 @@ type ancestors struct {
 func (a *ancestors) Config() *params.ChainConfig { return a.config }
 func (a *ancestors) Engine() consensus.Engine    { return coinbase{} }
 
-// GetHeader returns a header that has only the number and the parent's hash, because the
-// instruction BLOCKHASH uses nothing more.
+// GetHeader returns a header with only the number and the parent's hash, because
+// the instruction BLOCKHASH uses nothing else.
 func (a *ancestors) GetHeader(_ common.Hash, number uint64) *types.Header {
 	if number == 0 {
 		return nil

@@ -21,7 +21,7 @@ import (
 // errUnsupported is returned by methods that execution does not use.
 var errUnsupported = errors.New("evm: not supported on a view")
 
-// database is the state database that go-ethereum's StateDB reads and writes. It passes reads to a
+// database is the state database for go-ethereum's StateDB. It passes reads to a
 // view and collects writes.
 type database struct {
 	*adapter
@@ -40,8 +40,9 @@ func newAdapter(view *statedb.View) *adapter {
 	}
 }
 
-// open returns a new StateDB that works on the adapter. The StateDB's reads go to the view
-// immediately. Its writes reach the adapter only when IntermediateRoot is called.
+// open returns a new StateDB on top of the adapter. The StateDB's reads go to the
+// view immediately. Its writes reach the adapter only when IntermediateRoot is
+// called.
 func (a *adapter) open() (*state.StateDB, error) {
 	db := &database{adapter: a, nodes: triedb.NewDatabase(rawdb.NewMemoryDatabase(), nil)}
 	sdb, err := state.New(types.EmptyRootHash, db)
@@ -67,18 +68,19 @@ func (d *database) OpenStorageTrie(common.Hash, common.Address, common.Hash, sta
 func (d *database) TrieDB() *triedb.Database        { return d.nodes }
 func (d *database) Commit(*state.StateUpdate) error { return errUnsupported }
 
-// adapter connects go-ethereum's StateDB with a view. It collects the changes of the block, which
-// Finish stages in the view, and answers reads from these changes or from the view. StateDB calls
-// the adapter from several goroutines, but a view may be used by one only, so a lock protects it.
+// adapter connects go-ethereum's StateDB with a view. It collects the changes of
+// the block, which Finish stages in the view, and answers reads from these changes
+// or from the view. A lock protects the view, because StateDB calls the adapter
+// from several goroutines, but a view may be used by only one at a time.
 type adapter struct {
 	mu       sync.Mutex
 	view     *statedb.View
-	accounts map[common.Address]statedb.Account // settled; Exists is false if deleted
+	accounts map[common.Address]statedb.Account // changed by the block; Exists is false if deleted
 	storage  map[common.Address]map[common.Hash]common.Hash
 	code     map[common.Address][]byte
-	asked    map[slotOf]bool         // slots in the log of reads
-	gone     map[common.Address]bool // destroyed in this block, before Cancun
-	err      error                   // first read of destroyed storage
+	asked    map[slotOf]bool         // slots that are in the log of reads
+	gone     map[common.Address]bool // accounts destroyed in this block, before Cancun
+	err      error                   // set by the first read of destroyed storage
 }
 
 // slotOf is a slot of an account.
@@ -87,8 +89,8 @@ type slotOf struct {
 	slot    common.Hash
 }
 
-// begin prepares the log of reads for a transaction. It sets the transaction's index, with which
-// later reads are logged, and returns the present position in the log.
+// begin prepares the log of reads for a transaction. It sets the transaction's
+// index for the following reads, and returns the present position in the log.
 func (a *adapter) begin(transaction int) statedb.ReadMark {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -96,8 +98,8 @@ func (a *adapter) begin(transaction int) statedb.ReadMark {
 	return a.view.Mark()
 }
 
-// rewind removes the reads that were logged after a mark, because the transaction that made them
-// was refused. It reports whether there were any.
+// rewind removes the reads that were logged after a mark, because the transaction
+// that made them was refused. It returns false if there were none.
 func (a *adapter) rewind(mark statedb.ReadMark) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -109,8 +111,9 @@ func (a *adapter) rewind(mark statedb.ReadMark) bool {
 	return true
 }
 
-// failed returns the first error of the view, the adapter or the StateDB, or nil. A failed read
-// does not stop an execution, so failed must be called after each one.
+// failed returns the first error of the view, the adapter or the StateDB, or nil. A
+// failed read does not stop an execution, so failed must be called after each
+// execution.
 func (a *adapter) failed(sdb *state.StateDB) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -123,8 +126,9 @@ func (a *adapter) failed(sdb *state.StateDB) error {
 	return sdb.Error()
 }
 
-// stage stages the collected changes in the view, each under the last transaction that made it. A
-// slot that has its original value again counts as read only and is not staged.
+// stage stages the collected changes in the view, each under the last transaction
+// that made it. A slot that has its original value again counts as only read, and
+// is not staged.
 func (a *adapter) stage(changes []accessChange) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -155,9 +159,9 @@ func (a *adapter) stage(changes []accessChange) error {
 	return a.view.Err()
 }
 
-// stored reports whether an account had storage before the block, as far as this can be found out.
-// The slots of an account cannot be listed, so stored looks only in the slots that were read and in
-// the first 64 slots.
+// stored reports whether an account is known to have had storage before the block.
+// The slots of an account cannot be listed, so stored checks only the slots that
+// were read and the first 64 slots.
 func (a *adapter) stored(addr common.Address) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -179,8 +183,9 @@ func (a *adapter) stored(addr common.Address) bool {
 	return false
 }
 
-// destroy drops the collected changes of an account that has destroyed itself. StateDB would not
-// report the destruction if the account is created again later in the block.
+// destroy drops the collected changes of an account that has destroyed itself.
+// StateDB would not report the destruction if the account were created again later
+// in the block.
 func (a *adapter) destroy(addr common.Address) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -192,8 +197,8 @@ func (a *adapter) destroy(addr common.Address) {
 // headerSlots is the number of storage slots that EIP-7864 keeps in the header of an account.
 const headerSlots = 64
 
-// account returns an account: from the changes of the block so far or, if the block has not changed
-// it, from the view.
+// account returns an account from the changes of the block so far. If the block has
+// not changed the account, it comes from the view.
 func (a *adapter) account(addr common.Address) statedb.Account {
 	if account, settled := a.accounts[addr]; settled {
 		return account
@@ -240,11 +245,12 @@ func (a *adapter) slot(addr common.Address, slot common.Hash) common.Hash {
 	return value
 }
 
-// machineState is the StateDB that the EVM uses. It records the values before each change, for the
-// access list, and logs every slot that the EVM reads. The log must not depend on what StateDB has
-// cached: for an account that was destroyed and created again in the same block, StateDB knows that
-// all slots are zero and does not read them. A new StateDB, which replaces it after a refused
-// transaction, does read them.
+// machineState is the StateDB that the EVM uses. Before each change, it remembers
+// the old value for the access list. It also logs every slot that the EVM reads,
+// because the log must not depend on StateDB's cache. For example, StateDB knows
+// that all slots of an account are zero that was destroyed and created again in the
+// same block, and does not read them. A new StateDB, which replaces the old one
+// after a refused transaction, does read them.
 type machineState struct {
 	*state.StateDB
 	adapter *adapter
@@ -297,8 +303,8 @@ func (a *adapter) CodeSize(addr common.Address, _ common.Hash) int {
 	return a.account(addr).CodeSize
 }
 
-// recorder is a trie for StateDB that stores nothing. It passes the values that StateDB writes at
-// the end to the adapter.
+// recorder is a trie for StateDB that stores nothing. It passes the values that
+// StateDB finally writes to the adapter.
 type recorder struct{ *adapter }
 
 func (r *recorder) UpdateAccount(addr common.Address, account *types.StateAccount, codeLen int) error {
@@ -372,7 +378,7 @@ func (r *recorder) GetStorage(addr common.Address, key []byte) ([]byte, error) {
 	return common.TrimLeftZeroes(value[:]), err
 }
 
-// Hash returns a constant: the view computes the root.
+// Hash returns a constant, because the view computes the root.
 func (r *recorder) Hash() common.Hash { return types.EmptyRootHash }
 
 func (r *recorder) GetKey([]byte) []byte                           { return nil }
@@ -382,8 +388,8 @@ func (r *recorder) Commit(bool) (common.Hash, *trienode.NodeSet)   { return type
 func (r *recorder) Witness() map[string][]byte                     { return nil }
 func (r *recorder) NodeIterator([]byte) (trie.NodeIterator, error) { return nil, errUnsupported }
 
-// IsUBT returns false, like Type.
+// IsUBT returns false, for the same reason as Type.
 func (r *recorder) IsUBT() bool { return false }
 
-// Prove returns an error: it exists for Merkle Patricia tries.
+// Prove returns an error, because only Merkle Patricia tries need it.
 func (r *recorder) Prove([]byte, ethdb.KeyValueWriter) error { return errUnsupported }

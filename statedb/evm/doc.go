@@ -10,14 +10,14 @@
 //
 // # Witnesses
 //
-// The view logs what a block reads, with the first transaction that read it,
-// and Finish stages what the block writes. view.Witness proves exactly these,
-// with the code that was executed. A block runs in the same way on a stateless
-// view. Reading a value that the witness does not prove ends the block with an
-// error that wraps [ErrState] and statedb.ErrNotInWitness. A refused
-// transaction leaves no trace in the witness. If the state stores block hashes
-// (see [BlockHashes] and [HistoryContract]), the witness proves the results of
-// BLOCKHASH too. [Block.AccessList] lists the changes of each transaction.
+// The view logs the block's reads, each with the first transaction that read the
+// value, and Finish stages the block's writes. view.Witness proves exactly these,
+// together with the code that was executed. A block runs in the same way on a
+// stateless view. Reading a value that the witness does not prove ends the block
+// with an error that wraps [ErrState] and statedb.ErrNotInWitness. A refused
+// transaction leaves no trace in the witness. If the state stores block hashes (see
+// [BlockHashes] and [HistoryContract]), the witness proves the results of BLOCKHASH
+// too. [Block.AccessList] lists the changes of each transaction.
 //
 // # Supported rules
 //

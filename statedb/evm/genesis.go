@@ -11,10 +11,11 @@ import (
 	"github.com/jamq/jamq/statedb"
 )
 
-// Genesis stages the accounts of a genesis block in a view. The sum of all balances must fit into
-// 128 bits. Otherwise a user could collect more than one account can hold, and the block in which
-// that happens could not be finished. Errors wrap those of package statedb. After an error the view
-// must be dropped or reset, because some accounts may be staged.
+// Genesis stages the accounts of a genesis block in a view. The sum of all balances
+// must fit into 128 bits. Otherwise a user could collect more than one account can
+// hold, and the block in which that happens could not be finished. Errors wrap
+// those of package statedb. After an error, the caller must drop or reset the view,
+// because some accounts may be staged.
 func Genesis(view *statedb.View, alloc types.GenesisAlloc) error {
 	supply := new(big.Int)
 	for addr, account := range alloc {

@@ -13,24 +13,27 @@ import (
 	"github.com/ethereum/go-ethereum/params"
 )
 
-// ErrHistory is returned if BlockHashes is nil and the state has no history contract that stores
-// block hashes: see [HistoryContract].
+// ErrHistory is returned if BlockHashes is nil and the state has no history
+// contract to store block hashes in; see [HistoryContract].
 var ErrHistory = errors.New("evm: no history contract in the state")
 
-// BlockHashes returns the hash of an ancestor block for the instruction BLOCKHASH, or zero if there
-// is no such block. It is called only for the last 256 blocks. A witness does not contain the
-// results of such a function, so a verifier must have the same function.
+// BlockHashes returns the hash of an ancestor block for the instruction BLOCKHASH,
+// or zero if there is no such block. It is called only for the last 256 blocks. A
+// witness does not contain the results of this function, so a verifier needs the
+// same function.
 //
-// If BlockHashes is nil, block hashes come from the state instead, from the history contract of
-// EIP-2935. At the start of a block, NewBlock stores the parent's hash there with the system call
-// of that EIP. BLOCKHASH then reads the contract's storage, as in EIP-7709, but with unchanged gas.
-// This needs the rules of Shanghai or later. A witness then proves the hashes that the block has
-// read. [Call] and [Estimate] do not change the state, so they take the parent's hash from the
-// header.
+// If BlockHashes is nil, block hashes come from the state instead, from the history
+// contract of EIP-2935. At the start of a block, NewBlock stores the parent's hash
+// there with the system call of that EIP. BLOCKHASH then reads the contract's
+// storage, as in EIP-7709, but at an unchanged gas price. This needs the rules of
+// Shanghai or later. A witness then proves the hashes that the block has read.
+// [Call] and [Estimate] do not change the state, so they take the parent's hash
+// from the header.
 type BlockHashes func(number uint64) common.Hash
 
-// HistoryContract returns the address and the account of the contract that stores block hashes
-// (EIP-2935). A genesis must have this account if [BlockHashes] is nil.
+// HistoryContract returns the address and the account of the contract that stores
+// block hashes (EIP-2935). The genesis must contain this account if [BlockHashes]
+// is nil.
 func HistoryContract() (common.Address, types.Account) {
 	return params.HistoryStorageAddress, types.Account{Nonce: 1, Code: common.CopyBytes(params.HistoryStorageCode), Balance: new(big.Int)}
 }
@@ -65,8 +68,8 @@ func (b *Block) keepParentHash() error {
 	if err := b.adapter.failed(b.state); err != nil {
 		return fmt.Errorf("%w: %w", ErrState, err)
 	}
-	// The call fails silently before Shanghai, which lacks the instruction PUSH0, and if another
-	// contract is at the address.
+	// The call fails silently in two cases: before Shanghai, which lacks the
+	// instruction PUSH0, and if another contract is at the address.
 	if kept != b.header.ParentHash {
 		return fmt.Errorf("%w: %s has %s as the parent's hash, want %s: use HistoryContract's code and Shanghai or later, or set BlockHashes",
 			ErrHistory, params.HistoryStorageAddress, kept, b.header.ParentHash)

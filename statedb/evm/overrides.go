@@ -15,10 +15,10 @@ import (
 	"github.com/holiman/uint256"
 )
 
-// Overrides change the state and the block on which a call runs, as clients of eth_call expect.
-// They do not change the view. They may therefore contain values for which the tree has no room,
-// such as a balance of 256 bits, and may replace the whole storage of an account. The zero value
-// changes nothing.
+// Overrides change the state and the block for a call, as clients of eth_call
+// expect. They do not change the view. They may therefore contain values that do
+// not fit into the tree, such as a balance of 256 bits, and may replace the whole
+// storage of an account. The zero value changes nothing.
 type Overrides struct {
 	// Accounts are the changed accounts.
 	Accounts map[common.Address]AccountOverride
@@ -41,13 +41,15 @@ type AccountOverride struct {
 	// State replaces the whole storage: all other slots are zero. StateDiff changes only the slots
 	// that it contains. At most one of the two may be set.
 	State, StateDiff map[common.Hash]common.Hash
-	// MovePrecompileTo is the address to which the precompiled contract of this account moves.
+	// MovePrecompileTo is the address to which the precompiled contract at this
+	// account moves.
 	MovePrecompileTo *common.Address
 }
 
 // BlockOverride changes fields of the block for a call. A field that is nil changes nothing.
 type BlockOverride struct {
-	// Number is the block's number. BaseFee and BlobBaseFee are its prices, in wei per gas.
+	// Number is the block's number. BaseFee and BlobBaseFee are its prices, in wei
+	// per gas.
 	Number, BaseFee, BlobBaseFee *big.Int
 	// Time is the time of the block, in seconds since 1970.
 	Time *uint64
@@ -92,10 +94,11 @@ func (o *BlockOverride) blobBaseFee() *big.Int {
 	return big.NewInt(params.BlobTxMinBlobGasprice)
 }
 
-// Apply makes the changes of Accounts in a state, and in the precompiled contracts of a block, as
-// if a transaction before the call had made them. It is for hosts that run the EVM themselves on a
-// state of [Block.Prestate]. It ignores the field Block. The accounts are changed in the order of
-// their addresses. The error wraps ErrOverride, and the state may then have a part of the changes.
+// Apply makes the changes of Accounts in a state and in the precompiled contracts
+// of a block, as if a transaction before the call had made them. It is for hosts
+// that run the EVM themselves on a state from [Block.Prestate]. It ignores the
+// field Block. The accounts are changed in the order of their addresses. The error
+// wraps ErrOverride, and a part of the changes may then have been made.
 func (o *Overrides) Apply(sdb *state.StateDB, contracts vm.PrecompiledContracts) error {
 	moved := make(map[common.Address]bool)
 	for _, addr := range slices.SortedFunc(maps.Keys(o.Accounts), common.Address.Cmp) {

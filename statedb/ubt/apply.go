@@ -8,24 +8,26 @@ import (
 )
 
 const (
-	// parallelDepth limits how many goroutines one call uses. Only inner nodes down to this depth
-	// can give one of their two sides to another goroutine.
+	// parallelDepth limits how many goroutines one call uses: only an inner node
+	// down to this depth may hand one of its two sides to another goroutine.
 	parallelDepth = 5
-	// parallelWrites is the least number of writes that a subtree must have to get its own
+	// parallelWrites is the minimum number of writes in a subtree that gets its own
 	// goroutine.
 	parallelWrites = 16
-	// batchShare is the number of batches into which many writes are divided, so that several
-	// goroutines have work. The nodes of a batch are first built and then hashed together.
+	// batchShare is the number of batches into which many writes are divided, so
+	// that several goroutines have work. The nodes of a batch are first built and
+	// then hashed together.
 	batchShare = 16
-	// minBatch and maxBatch bound the size of the batches into which many writes are divided, in
-	// writes. Too small batches waste time, and too large ones leave goroutines without work.
+	// minBatch and maxBatch bound the size of a batch, in writes. Batches that are
+	// too small waste time, and batches that are too large leave goroutines without
+	// work.
 	minBatch, maxBatch = 2 * parallelWrites, 4096
 )
 
-// applyAll applies writes to the subtree r at a depth, and returns the new subtree with its hash.
-// The writes must be in strictly ascending order of their keys. If there are more than batch of
-// them, applyAll divides them along the tree, because the nodes of a batch are built and then
-// hashed together.
+// applyAll applies writes to the subtree r at a depth, and returns the new subtree
+// with its hash. The writes must be in strictly ascending order of their keys. If
+// there are more than batch writes, applyAll divides them along the tree, because
+// the nodes of a batch are built and then hashed together.
 func applyAll(h *Hasher, r ref, depth int, writes []Write, batch int) (ref, error) {
 	if len(writes) <= batch || oneStem(writes) {
 		warm(r, depth, writes)
@@ -64,9 +66,10 @@ func applyAll(h *Hasher, r ref, depth int, writes []Write, batch int) (ref, erro
 	return joined, err
 }
 
-// apply applies one batch of writes to the subtree r and returns the new subtree. It creates each
-// changed node only once. It does not hash the new nodes: their hashes are computed later, all at
-// once, by seal. If the writes change nothing, apply returns r.
+// apply applies one batch of writes to the subtree r and returns the new subtree.
+// It creates each changed node only once. It does not hash the new nodes, because
+// seal later computes all their hashes at once. If the writes change nothing, apply
+// returns r.
 func apply(h *Hasher, r ref, depth int, writes []Write) (ref, error) {
 	if len(writes) == 0 {
 		return r, nil
@@ -104,14 +107,15 @@ func apply(h *Hasher, r ref, depth int, writes []Write) (ref, error) {
 	return join(r, left, right, newLeft, newRight)
 }
 
-// oneStem reports whether all writes are to the same stem, which means that their keys agree in the
-// first 31 bytes. There must be at least one write.
+// oneStem reports whether all writes go to the same stem, so that their keys agree
+// in the first 31 bytes. There must be at least one write.
 func oneStem(writes []Write) bool {
 	return string(writes[0].Key.stem()) == string(writes[len(writes)-1].Key.stem())
 }
 
-// split returns how many of the sorted writes belong to the left side of a node at the given depth,
-// where bit depth of the key is 0. The other writes belong to the right side.
+// split returns how many of the sorted writes belong to the left side of a node at
+// the given depth, that is, have a 0 as bit depth of the key. The other writes
+// belong to the right side.
 func split(writes []Write, depth int) int {
 	from, to := 0, len(writes)
 	for from < to {
@@ -124,10 +128,10 @@ func split(writes []Write, depth int) int {
 	return from
 }
 
-// children returns the two children of the subtree r at a depth, so that writes can be divided
-// between them. If r is a single stem, the stem itself becomes one of the children, as if an inner
-// node were above it. If r comes from a proof that does not show the children, the error is
-// ErrHidden.
+// children returns the two children of the subtree r at a depth, so that writes can
+// be divided between them. If r is a single stem, the stem itself becomes one of
+// the children, as if there were an inner node above it. If r comes from a proof
+// that does not show the children, the error is ErrHidden.
 func children(r ref, depth int) (left, right ref, err error) {
 	switch n := r.node.(type) {
 	case *inner:
@@ -146,9 +150,9 @@ func children(r ref, depth int) (left, right ref, err error) {
 	return left, right, err
 }
 
-// beside returns the children of an inner node that is put above a single stem r, so that another
-// stem can be added beside it. One child is r, on the side that its name selects, and the other is
-// empty.
+// beside returns the children of an inner node that is put above a single stem r,
+// so that another stem can be added next to it. One child is r, on the side that
+// its name selects, and the other is empty.
 func beside(r ref, name string, depth int) (left, right ref) {
 	if name[depth/8]>>(7-depth%8)&1 == 0 {
 		return r, ref{}
@@ -156,11 +160,12 @@ func beside(r ref, name string, depth int) (left, right ref) {
 	return ref{}, r
 }
 
-// join returns the node that replaces old after its children have changed from left and right to
-// newLeft and newRight. The hash of a new inner node is not computed yet. If only one child is left
-// and it is a stem, join returns the stem itself, because a stem is always as near to the root as
-// possible. If the tree comes from a proof that does not show whether the last child is a stem, the
-// error is ErrHidden.
+// join returns the node that replaces old after its children have changed from left
+// and right to newLeft and newRight. The hash of a new inner node is not computed
+// yet. If only one child remains and it is a stem, join returns the stem itself,
+// because a stem is always as near to the root as possible. If the tree comes from
+// a proof that does not show whether the last child is a stem, the error is
+// ErrHidden.
 func join(old, left, right, newLeft, newRight ref) (ref, error) {
 	if newLeft == left && newRight == right && !old.empty() && !isStem(old.node) {
 		return old, nil

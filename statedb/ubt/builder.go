@@ -6,9 +6,9 @@ import "fmt"
 // hashes them.
 const builderBatch = 4096
 
-// Builder builds a tree from all of its values, which must be added in the order of their keys.
-// Besides the tree, it needs memory for only one batch of values. Create a Builder with
-// [NewBuilder]. It must be used by one goroutine only.
+// Builder builds a tree from all of its values, which must be added in the order of
+// their keys. Besides the tree, it needs memory for only one batch of values.
+// Create a Builder with [NewBuilder], and use it from one goroutine only.
 type Builder struct {
 	sealer sealer
 	root   ref
@@ -20,8 +20,8 @@ type Builder struct {
 // NewBuilder returns a builder of an empty tree.
 func NewBuilder(h *Hasher) *Builder { return &Builder{sealer: sealer{h: h}} }
 
-// Add adds a value. The key must be greater than that of the value before. If it is not, the error
-// wraps ErrOrder, and the value is not added.
+// Add adds a value. The key must be greater than the key of the previous value;
+// otherwise the error wraps ErrOrder, and the value is not added.
 func (b *Builder) Add(k Key, value [32]byte) error {
 	if b.some && b.last.Compare(k) >= 0 {
 		return fmt.Errorf("%w: %x after %x", ErrOrder, k, b.last)

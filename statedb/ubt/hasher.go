@@ -12,30 +12,31 @@ type Hash = common.Hash
 // EmptyRoot is the root of a tree without values.
 var EmptyRoot = Hash{}
 
-// Hasher has the hash functions of a tree. All functions except Pairs must be set. They must be
-// pure and safe for concurrent use. They must not return zero, which is the hash of an empty
-// subtree. The functions take values instead of pointers, because a pointer that is passed through
-// a function value would cost an allocation for each hash.
+// Hasher contains the hash functions of a tree. All functions except Pairs must be
+// set. They must be pure and safe for concurrent use. They must not return zero,
+// which is the hash of an empty subtree. The functions take values and not
+// pointers, because a pointer that is passed through a function value would cost an
+// allocation for each hash.
 type Hasher struct {
 	// Leaf hashes a value.
 	Leaf func(value [32]byte) Hash
 	// Inner hashes an inner node, given the hashes of its two children. The hash of an empty child
 	// is zero. At most one child is empty.
 	Inner func(left, right Hash) Hash
-	// Pairs computes Inner for many pairs at once, because some hash functions are faster if they
-	// process several inputs together. It hashes each two neighbors in in, and writes the results
-	// to out, which is half as long. No pair has two zeros. If Pairs is nil, Inner is called for
-	// each pair.
+	// Pairs computes Inner for many pairs at once, because some hash functions are
+	// faster if they process several inputs together. Each two consecutive elements
+	// of in are a pair, and the results go to out, which is half as long. No pair
+	// consists of two zeros. If Pairs is nil, Inner is called for each pair.
 	Pairs func(out, in [][32]byte)
 	// Stem hashes a stem: its name together with the root of the tree over its 256 values.
 	Stem func(stem [StemSize]byte, values Hash) Hash
-	// StemsArePairs is true if Stem(stem, values) equals Inner(stem with a zero byte appended,
-	// values). Stems are then hashed with Pairs too.
+	// StemsArePairs tells that Stem(stem, values) equals Inner(stem with a zero
+	// byte appended, values). Stems are then hashed with Pairs too.
 	StemsArePairs bool
 }
 
-// SHA256 returns the hash functions of EIP-7864 in its version of 2026-03-09, with SHA-256. They
-// are those of go-ethereum's binary trie.
+// SHA256 returns the hash functions of EIP-7864 in its version of 2026-03-09, with
+// SHA-256. go-ethereum's binary trie uses the same functions.
 func SHA256() Hasher {
 	return Hasher{
 		Leaf:  func(value [32]byte) Hash { return sha256.Sum256(value[:]) },

@@ -12,9 +12,10 @@ const StemSize = 31
 
 const stemBits = 8 * StemSize
 
-// Key is the position of one value in a tree. The first 31 bytes are the stem. The last byte is the
-// index among the 256 values of that stem. Only this type fixes the length of a stem: the tree
-// itself would accept stems of different lengths, as long as none is a prefix of another.
+// Key is the position of one value in a tree. The first 31 bytes are the stem, and
+// the last byte is the index among the 256 values of that stem. Only this type
+// fixes the length of a stem: the tree itself would accept stems of different
+// lengths, provided that none is a prefix of another.
 type Key [StemSize + 1]byte
 
 func (k *Key) stem() []byte { return k[:StemSize] }
@@ -43,8 +44,7 @@ type Write struct {
 	Deleted bool
 }
 
-// set is a set of numbers from 0 to 255: the indices of values in a stem, which has 256 places for
-// values.
+// set is a set of numbers from 0 to 255, which are the indices of values in a stem.
 type set [4]uint64
 
 func (s *set) has(i byte) bool { return s[i/64]>>(i%64)&1 == 1 }
@@ -58,8 +58,9 @@ func (s *set) len() (n int) {
 	return n
 }
 
-// rank returns how many members of the set are less than i. This is the position of member i in a
-// list that has an entry for each member. i must be less than 256.
+// rank returns how many members of the set are less than i, which must be less than
+// 256. This is the position of member i in a list that has an entry for each
+// member.
 func (s *set) rank(i int) int {
 	n := bits.OnesCount64(s[i/64] & (1<<(i%64) - 1))
 	for _, word := range s[:i/64] {

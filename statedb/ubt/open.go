@@ -2,16 +2,18 @@ package ubt
 
 import "fmt"
 
-// Open returns the part of a tree that a proof shows. uses are the keys for which the proof was
-// made, in strictly ascending order. The caller must compare the root of the result with a trusted
-// root. If they are equal, Get returns the right values for these keys, and Apply with writes that
-// match the uses returns a tree with the right root. For any other key, Get and Apply return
-// ErrHidden, unless the proof happens to show its value, which is then correct too.
+// Open returns the part of a tree that a proof shows. uses are the keys for which
+// the proof was made, in strictly ascending order. The caller must compare the root
+// of the result with a trusted root. If they are equal, Get returns the right
+// values for these keys, and Apply with writes that match the uses returns a tree
+// with the right root. For any other key, Get and Apply return ErrHidden, unless
+// the proof happens to show its value, which is then also correct.
 //
-// Open accepts only the form of a proof that Prove returns. It refuses a stem or a hash that begins
-// with twelve zero bytes. The data that EIP-7864 hashes to a stem begins in this way and must not
-// pass for a node. A party that can choose other stems freely can still create one that reads as a
-// node: see the package documentation. The error wraps ErrOrder or ErrProof.
+// Open accepts a proof only in the form that Prove returns. It refuses a stem or a
+// hash that begins with twelve zero bytes, because the data that EIP-7864 hashes to
+// a stem begins in this way and must not pass for a node. A party that can choose
+// other stems freely can still create a stem that reads as a node; see the package
+// documentation. The error wraps ErrOrder or ErrProof.
 func Open(h *Hasher, p *Proof, uses []Use) (Tree, error) {
 	if err := checkUses(uses); err != nil {
 		return Tree{}, err
@@ -33,16 +35,16 @@ func Open(h *Hasher, p *Proof, uses []Use) (Tree, error) {
 	return Tree{root}, nil
 }
 
-// opener reads a proof by the rules in the comment of prover. After the first error it reads zeros,
-// so that its callers need not check for an error after each step.
+// opener reads a proof by the rules in the comment of prover. After the first error
+// it reads zeros, so that its callers need not check for an error after each read.
 type opener struct {
 	p                           *Proof
-	bit, opened, hashed, valued int // read so far
+	bit, opened, hashed, valued int // number of items read so far from each stream
 	err                         error
 }
 
-// place is the position of a node in the tree: the node at the given depth to which the first bits
-// of path lead.
+// place is the position of a node in the tree, to which the first depth bits of
+// path lead.
 type place struct {
 	path  Key
 	depth int
@@ -105,9 +107,9 @@ func (o *opener) sibling() Hash {
 	return sum
 }
 
-// node reads the node at a place from the proof. uses are the keys below the place. emptied reports
-// whether nothing is left at the place after the keys in uses were deleted or set. prover.node has
-// written the node in the same form.
+// node reads the node at a place from the proof. uses are the keys below that
+// place. emptied reports whether nothing would be left there after the keys in uses
+// were deleted or set. prover.node writes nodes in the same form.
 func (o *opener) node(at place, uses []Use) (r ref, emptied bool) {
 	if o.err != nil {
 		return ref{}, false
@@ -157,8 +159,8 @@ func (o *opener) inner(at place, uses []Use) (_ ref, emptied bool) {
 	return ref{newInner(l, r), unsealed}, emptied
 }
 
-// fold returns an inner node of which one side is empty, in the form of a chain. If the other side
-// is a chain already, that chain is extended by one node upward.
+// fold returns an inner node with one empty side in the form of a chain. If the
+// other side is a chain already, that chain is extended upward by one node.
 func (o *opener) fold(at place, alone ref, isLeft bool) ref {
 	if alone.empty() || isStem(alone.node) {
 		o.fail("inner node at depth %d over at most one stem", at.depth)
@@ -188,7 +190,7 @@ func (o *opener) oneSide(usedAt, otherAt place, uses []Use) (used, other ref, em
 	return used, ref{}, emptied
 }
 
-// own reads a stem from the proof that has a value at one or more of the keys in uses.
+// own reads a stem that has a value at one or more of the keys in uses.
 func (o *opener) own(uses []Use) (ref, bool) {
 	if len(uses) == 0 {
 		o.fail("stem without a key")
@@ -207,8 +209,9 @@ func (o *opener) own(uses []Use) (ref, bool) {
 	return s.done(uses, group)
 }
 
-// foreign reads a stem from the proof that has no value at any of the keys in uses. For such a stem
-// the proof shows the first value instead, to prove that the node is a stem and not an inner node.
+// foreign reads a stem that has no value at any of the keys in uses. For such a
+// stem, the proof shows the first value instead, to prove that the node is a stem
+// and not an inner node.
 func (o *opener) foreign(at place, uses []Use) (ref, bool) {
 	k := take(o, o.p.opened, &o.opened, "opened leaves")
 	if !at.leads(&k) {
@@ -238,20 +241,20 @@ func (o *opener) foreign(at place, uses []Use) (ref, bool) {
 	return s.done(uses, group)
 }
 
-// checkStem refuses a key whose stem begins like the data of a stem, because it could pass for a
-// node: see isEmbedding.
+// checkStem refuses a key whose stem begins like the data that is hashed to a stem,
+// because the stem could pass for a node; see isEmbedding.
 func (o *opener) checkStem(k *Key) {
 	if isEmbedding(*k) {
 		o.fail("stem of %x begins with %d zero bytes, like the data of a stem", *k, embeddingZeros)
 	}
 }
 
-// stemOpener reads one stem from a proof. It gets the values at the indices in known, and hashes
-// that stand for the values between them.
+// stemOpener reads one stem from a proof: the values at the indices in known, and
+// hashes that stand for the values between them.
 type stemOpener struct {
 	*opener
 	partial
-	first    byte // known to be present
+	first    byte // index of the opened leaf, if isOpened
 	isOpened bool
 }
 
@@ -262,8 +265,8 @@ func (s *stemOpener) read(group []Use) {
 	s.span(allValues)
 }
 
-// span reads a part of the values of a stem. If known has an index in this part, it reads the
-// values themselves, and otherwise only the hash of the part.
+// span reads a part of the values of a stem. If known contains an index in this
+// part, it reads the values themselves, and otherwise only the hash of the part.
 func (s *stemOpener) span(at span) {
 	switch {
 	case s.err != nil:
@@ -295,8 +298,8 @@ func (s *stemOpener) span(at span) {
 	s.values = append(s.values, value)
 }
 
-// done returns the stem that was read. It also reports whether the stem has no value left after the
-// keys in uses were deleted or set.
+// done returns the stem that was read. It also reports whether the stem would have
+// no value left after the keys in uses were deleted or set.
 func (s *stemOpener) done(uses, group []Use) (ref, bool) {
 	if s.err != nil {
 		return ref{}, false

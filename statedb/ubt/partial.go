@@ -2,12 +2,12 @@ package ubt
 
 import "fmt"
 
-// partial is a stem of which a proof shows only some of the 256 values. For each index in known,
-// the proof shows the value, or that there is none.
+// partial is a stem for which a proof shows only some of the 256 values. For each
+// index in known, the proof shows either the value or that there is none.
 type partial struct {
 	name    string
 	known   set
-	present set // of the known indices
+	present set // known indices that have a value
 	values  [][32]byte
 	others  map[span]Hash // largest nonempty spans without known indices
 }
@@ -25,11 +25,11 @@ func (p *partial) get(k *Key) (value [32]byte, ok bool, err error) {
 	return p.values[p.present.rank(int(sub))], true, nil
 }
 
-// with applies writes to the stem and returns the new stem. The writes must be in strictly
-// ascending order of their keys and belong to this stem. sum must be the hash that the stem has
-// now. If the writes change nothing, with returns the stem itself. If they remove the last value,
-// it returns an empty ref. The error wraps ErrHidden if the proof does not show a value that is
-// written.
+// with applies writes to the stem and returns the new stem. The writes must be in
+// strictly ascending order of their keys and belong to this stem. sum must be the
+// stem's present hash. If the writes change nothing, with returns the receiver. If
+// they remove the last value, it returns an empty ref. The error wraps ErrHidden if
+// the proof does not show a value that is written.
 func (p *partial) with(sum Hash, writes []Write) (ref, error) {
 	next := &partial{name: p.name, known: p.known, present: p.present, others: p.others}
 	changed := false
@@ -71,7 +71,7 @@ func (p *partial) hash(h *Hasher) Hash {
 	return h.Stem([StemSize]byte([]byte(p.name)), p.fold(h, allValues))
 }
 
-// fold returns the hash of a part of the stem's values.
+// fold returns the hash of a part of the stem's values, given by a span.
 func (p *partial) fold(h *Hasher, s span) Hash {
 	switch {
 	case !s.anyOf(&p.known):

@@ -11,8 +11,9 @@ import (
 // and the keys require.
 var ErrProof = errors.New("ubt: malformed proof")
 
-// Use is a key together with its use by an execution: the value is only read, or set, or deleted.
-// The form of a proof depends on the uses, because it must also show what the root becomes.
+// Use is a key together with its use by an execution: the value is only read, set,
+// or deleted. The form of a proof depends on the uses, because the proof must also
+// show the root after the writes.
 type Use struct {
 	// Key is the key.
 	Key Key
@@ -22,48 +23,49 @@ type Use struct {
 	Deletes bool
 }
 
-// Proof shows the values of a tree at some keys. It also shows enough of the tree around them to
-// compute the root before and after these keys are written. For each tree and each sorted list of
-// uses there is exactly one proof: [Tree.Prove] makes it, and [Open] accepts no other.
+// Proof shows the values of a tree at some keys. It also shows enough of the tree
+// around them to compute the root before and after these keys are written. For each
+// tree and each sorted list of uses there is exactly one proof: [Tree.Prove] makes
+// it, and [Open] accepts no other.
 //
 // A proof describes a depth-first walk over all nodes on the paths to the keys, in four streams:
 // bits, opened leaves, hashes and values. The comment of prover has their order.
 type Proof struct {
 	bits bitWriter
-	// opened are the keys of values that the proof shows although they are not among the requested
-	// keys. Each such value proves that the node above it is a stem, and that the nodes above the
-	// stem are inner nodes.
+	// opened contains the keys of values that the proof shows although they were
+	// not requested. Each such value proves that the node above it is a stem, and
+	// that the nodes above the stem are inner nodes.
 	opened []Key
 	hashes []Hash     // hashes of nonempty siblings
 	values [][32]byte // values of present leaves
 }
 
-// These are the kinds of nodes in a proof. Each node in the proof begins with two bits that name
-// its kind.
+// Each node in a proof begins with two bits that name one of the following kinds.
 const (
 	opEmpty  = iota
-	opInner  // its two sides follow
-	opOwn    // a stem with a used value
-	opOpened // another stem, with opened leaf
+	opInner  // an inner node; its two sides follow
+	opOwn    // a stem with a value at a used key
+	opOpened // another stem, with its first leaf opened
 	opBits   = 2
 )
 
-// proofHeader is the size in bytes of the beginning of an encoded proof: the lengths of its four
-// streams.
+// proofHeader is the size of the header of an encoded proof, in bytes. The header
+// contains the lengths of the four streams.
 const proofHeader = 4 * 4
 
 // embeddingZeros is the number of zero bytes at the beginning of the data that EIP-7864 hashes to a
 // stem. The address follows them.
 const embeddingZeros = 12
 
-// isEmbedding reports whether a stem or a hash begins like the data that EIP-7864 hashes to a stem.
-// No honest hash does so by chance.
+// isEmbedding reports whether a stem or a hash begins like the data that EIP-7864
+// hashes to a stem. An honest hash practically never does.
 //
-// Why this matters: the data of a stem and the data of an inner node both have 64 bytes, so one can
-// pass for the other. A party that chooses a storage slot chooses half of the data. After 2^16
-// attempts it has a stem that reads as an inner node over a forged subtree. The other half of the
-// data then appears in the proof, as a hash or as the stem of a leaf. This half begins with twelve
-// zero bytes, so Open refuses both.
+// This matters because the data of a stem and the data of an inner node both have
+// 64 bytes, so one can pass for the other. A party that chooses a storage slot
+// chooses half of the data. After 2^16 attempts it has a stem that reads as an
+// inner node over a forged subtree. The other half of the data then appears in the
+// proof, as a hash or as the stem of a leaf. This half begins with twelve zero
+// bytes, so Open refuses both.
 func isEmbedding(node [32]byte) bool {
 	return [embeddingZeros]byte(node[:]) == [embeddingZeros]byte{}
 }
@@ -71,10 +73,11 @@ func isEmbedding(node [32]byte) bool {
 // Size returns the length of the encoded proof in bytes. It is 16, plus the bits rounded up to
 // bytes, plus 32 for each opened leaf, hash and value.
 //
-// The number of bits is 2 for each node, 1 for each inner node with an unused side, 1 for each
-// known value, and 1 for each level below a stem at which a part without known values branches off.
-// For k random keys of a tree with N ≫ k stems of one value each, the size is about 32·k·(log₂(N/k)
-// − 0.5) + 32·k + 3/8·k·log₂(N/k) + 1.4·k bytes.
+// The number of bits is 2 for each node, 1 for each inner node with an unused side,
+// 1 for each known value, and 1 for each level below a stem at which a part without
+// known values branches off. For k random keys of a tree with N ≫ k stems of one
+// value each, the size is about 32·k·(log₂(N/k) − 0.5) + 32·k + 3/8·k·log₂(N/k) +
+// 1.4·k bytes.
 func (p *Proof) Size() int {
 	return proofHeader + (p.bits.count+7)/8 + 32*(len(p.opened)+len(p.hashes)+len(p.values))
 }
@@ -112,7 +115,7 @@ func ParseProof(b []byte) (*Proof, error) {
 	if want := (lengths[0]+7)/8 + 32*(lengths[1]+lengths[2]+lengths[3]); uint64(len(body)) != want {
 		return nil, fmt.Errorf("%w: %d bytes after the header, want %d", ErrProof, len(body), want)
 	}
-	// If an int has 32 bits, only one of the lengths may not fit: the number of bits of a proof of
+	// If an int has 32 bits, only the number of bits may not fit, for a proof of
 	// more than 256 MiB.
 	var n [4]int
 	for i := range n {
@@ -142,8 +145,8 @@ func split32[T ~[32]byte](b []byte, n int) (pieces []T, rest []byte) {
 	return pieces, b[32*n:]
 }
 
-// bitWriter collects single bits into a string of bytes. The most significant bit of a byte comes
-// first.
+// bitWriter collects single bits into bytes. The most significant bit of a byte
+// comes first.
 type bitWriter struct {
 	bytes []byte
 	count int
@@ -192,8 +195,8 @@ func splitUses(uses []Use, depth int) (left, right []Use) {
 	return uses[:at], uses[at:]
 }
 
-// nextStem returns the uses at the beginning of the list whose keys belong to the same stem, and
-// the rest of the list.
+// nextStem splits off the uses at the beginning of the list whose keys belong to
+// the same stem, and returns them and the rest of the list.
 func nextStem(uses []Use) (group, rest []Use) {
 	n := 1
 	for n < len(uses) && string(uses[n].Key.stem()) == string(uses[0].Key.stem()) {

@@ -25,32 +25,34 @@ func (t Tree) Prove(h *Hasher, uses []Use) (*Proof, error) {
 	return &p.Proof, nil
 }
 
-// prover writes a proof, and opener reads one. Both follow these rules.
+// prover writes a proof, and opener reads it. Both follow these rules.
 //
-// Each node begins with two bits for its kind. The used sides of an inner node follow it, left
-// before right. For an unused side, a bit marks whether the side is empty, and its hash follows if
-// it is not.
+// Each node begins with two bits for its kind. An inner node is followed by its
+// used sides, left before right. For an unused side, a bit marks whether the side
+// is empty, and its hash follows if it is not.
 //
-// A hash does not show the kind of its node. Without further rules, a stem could pass for an inner
-// node, and a node between the values of a stem could pass for a node of the tree. The proof
-// therefore shows a leaf that exists below every nonempty node that it enters. The number of hashes
-// between a node and the leaf then proves the kind of the node, because a leaf is the hash of 32
-// bytes, and all other nodes are hashes of 64. If no key leads to such a leaf, the proof opens the
-// first leaf. An attacker may still choose a stem whose 64 bytes read as two hashes: see
-// isEmbedding.
+// A hash does not show the kind of its node. Without further rules, a stem could
+// pass for an inner node, and a node between the values of a stem could pass for a
+// node of the tree. The proof therefore shows an existing leaf below every nonempty
+// node that it enters. The number of hashes between a node and the leaf then proves
+// the kind of the node, because a leaf is the hash of 32 bytes, and all other nodes
+// are hashes of 64 bytes. If no key leads to such a leaf, the proof opens the first
+// leaf below the node. An attacker may still choose a stem whose 64 bytes read as
+// two hashes; see isEmbedding.
 //
-// For the same reason the proof enters an unused side if the other side is empty before or after
-// the writes. A verifier must then know whether only a stem is left, because a stem that is alone
-// moves up.
+// For the same reason, the proof enters an unused side if the other side is empty
+// before or after the writes. A verifier must then know whether only a stem is
+// left, because a stem without a sibling moves up.
 type prover struct {
 	Proof
 	h   *Hasher
 	err error
 }
 
-// node writes the node r, which is at the given depth, into the proof. uses are the requested keys
-// below the node. If there are none, node shows the first value below the node instead. emptied
-// reports whether nothing is left of the node after the keys in uses were deleted or set.
+// node writes the node r, which is at the given depth, into the proof. uses are the
+// requested keys below the node. If there are none, node shows the first value
+// below the node instead. emptied reports whether nothing would be left of the node
+// after the keys in uses were deleted or set.
 func (p *prover) node(r ref, depth int, uses []Use) (emptied bool) {
 	if r.empty() {
 		p.bits.put(opEmpty, opBits)
@@ -90,8 +92,8 @@ func (p *prover) inner(n *inner, depth int, uses []Use) (emptied bool) {
 	return leftEmptied && rightEmptied
 }
 
-// oneSide writes an inner node of which only one side has uses. It writes that side first, and then
-// the facts about the other side that a verifier needs.
+// oneSide writes an inner node for which only one side has uses. It writes that
+// side first, and then as much about the other side as a verifier needs.
 func (p *prover) oneSide(used, other ref, depth int, uses []Use) (emptied bool) {
 	emptied = p.node(used, depth+1, uses)
 	switch {
@@ -151,9 +153,10 @@ func (p *prover) stem(n *stem, uses []Use) (emptied bool) {
 	return !sets && gone == n.present.len()
 }
 
-// ownOp writes into the proof that a node is the stem of some of the requested keys, unless the
-// stem has no value at any of them. before is the number of other stems among the requested keys
-// that come earlier. last is true if this stem is the last one among them.
+// ownOp records in the proof that a node is the stem of some of the requested keys,
+// unless the stem has no value at any of them. before is the number of other stems
+// that come earlier among the requested keys, and last is true if this stem is the
+// last among them.
 func (p *prover) ownOp(n *stem, own []Use, before int, last bool) {
 	if !hasAny(n, own) {
 		return // it is opened instead
@@ -180,7 +183,7 @@ func (s *stem) first() byte {
 	for sub := range s.present.all {
 		return sub
 	}
-	return 0 // no stem is empty
+	return 0 // never reached, because no stem is empty
 }
 
 func (s *stem) firstKey() (k Key) {
@@ -195,7 +198,7 @@ type valueProver struct {
 	*prover
 	stem     *stem
 	known    set
-	opened   byte // known to be present
+	opened   byte // index of the opened leaf, if isOpened
 	isOpened bool
 }
 

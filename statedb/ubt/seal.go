@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// unsealed marks a new node whose hash is not computed yet; seal replaces it by the hash. It must
-// not be zero, because zero means an empty subtree.
+// unsealed marks a new node whose hash is not computed yet; seal replaces the mark
+// by the hash. The mark must not be zero, because zero means an empty subtree.
 var unsealed = Hash{1}
 
 // seal computes the hashes of all new nodes in the subtree r, which is at the given depth, and
@@ -16,8 +16,9 @@ func seal(h *Hasher, r ref, depth int) Hash {
 	return s.seal(r, depth)
 }
 
-// sealAll computes the hashes of all new nodes in a subtree, as seal does, but with several
-// goroutines if the subtree has many values. values is roughly their number.
+// sealAll computes the hashes of all new nodes in a subtree, as seal does, but uses
+// several goroutines if the subtree has many values. values is roughly their
+// number.
 func sealAll(h *Hasher, r ref, depth, values int) Hash {
 	n, isInner := r.node.(*inner)
 	if !isInner || depth > parallelDepth || values < 2*parallelWrites {
@@ -31,9 +32,10 @@ func sealAll(h *Hasher, r ref, depth, values int) Hash {
 	return h.Inner(n.sums[0], n.sums[1])
 }
 
-// sealer computes the hashes of new nodes level by level, all nodes of a level in one batch. Many
-// independent hashes are much cheaper in one batch than one at a time: see Hasher.Pairs. A sealer
-// can be used several times. It then allocates memory only if a batch is larger than all before.
+// sealer computes the hashes of new nodes level by level, with all nodes of a level
+// in one batch. Independent hashes are much cheaper in a batch than one at a time;
+// see Hasher.Pairs. A sealer can be used several times, and then allocates memory
+// only if a batch is larger than all earlier ones.
 type sealer struct {
 	h       *Hasher
 	levels  []level // by depth
@@ -51,22 +53,24 @@ type pending[T any] struct {
 	sum  *Hash
 }
 
-// level holds the new nodes at one depth.
+// level contains the new nodes at one depth.
 type level struct {
 	inner  []pending[*inner]
-	chains []folding // that end below
+	chains []folding // chains that end at the next depth
 }
 
-// folding is a chain of inner nodes whose hash is being computed, one node per level, from its
-// lower end up to the depth top. sum holds the hash of the nodes that are done.
+// folding is a chain of inner nodes whose hash is being computed, one node per
+// level, from its lower end up to the depth top. sum contains the hash of the nodes
+// that are done.
 type folding struct {
 	*chain
 	sum *Hash
 	top int
 }
 
-// looseBatch is the number of small stems that are hashed together. Larger batches are hardly
-// faster, and each further stem needs memory, which adds to the cost of a hostile proof.
+// looseBatch is the number of small stems that are hashed together. Larger batches
+// are hardly faster, and each further stem needs memory, which raises the cost of a
+// hostile proof.
 const looseBatch = 64
 
 // loose is a small stem that is hashed in a batch together with other stems. It has few values and
@@ -117,9 +121,9 @@ func (s *sealer) seal(r ref, depth int) Hash {
 	return r.sum
 }
 
-// collect finds the new nodes of a subtree and sorts them by their depth, so that each level can be
-// hashed at once. sum is the variable that receives the hash of r. A stem with hidden parts is
-// hashed immediately.
+// collect finds the new nodes of a subtree and groups them by depth, so that each
+// level can be hashed at once. sum is the variable that receives the hash of r. A
+// stem with hidden parts is hashed immediately.
 func (s *sealer) collect(r ref, depth int, sum *Hash) {
 	if r.sum != unsealed {
 		return
@@ -145,7 +149,7 @@ func (s *sealer) collect(r ref, depth int, sum *Hash) {
 	}
 }
 
-// add adds a small stem to the batch that is hashed next, and hashes the batch when it is full.
+// add adds a small stem to the next batch, and hashes the batch when it is full.
 func (s *sealer) add(l loose, sum *Hash) {
 	if s.loose = append(s.loose, pending[loose]{l, sum}); len(s.loose) == looseBatch {
 		s.stems()
@@ -189,7 +193,8 @@ func (s *sealer) level(depth int) {
 	s.folding = on
 }
 
-// pairs hashes each two neighbors in s.in, and returns the results in order.
+// pairs hashes each two consecutive elements of s.in, and returns the results in
+// order.
 func (s *sealer) pairs() [][32]byte {
 	n := len(s.in) / 2
 	if cap(s.out) < n {

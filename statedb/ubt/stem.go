@@ -4,9 +4,10 @@ import (
 	"strings"
 )
 
-// The 256 values of a stem are hashed in groups of 16. A stem with at least cacheGroupsFrom values
-// stores the hashes of its groups. A write then has to hash only one group again, instead of all
-// 511 nodes. A stem with fewer values does not store them, because the gain is not worth 512 bytes.
+// The 256 values of a stem are hashed in groups of 16. A stem with at least
+// cacheGroupsFrom values stores the hashes of its groups, so that a write has to
+// hash only one group again instead of all 511 nodes. For a stem with fewer values,
+// the gain is not worth the 512 bytes.
 const (
 	groupCount      = 16
 	groupSize       = 16
@@ -17,10 +18,11 @@ const (
 // stem is a node that holds all values whose keys have the same first 31 bytes.
 type stem struct {
 	present set
-	// packed is the name of the stem, followed by its present values in order. They share one
-	// string, because it needs one allocation and has no pointers for the garbage collector.
+	// packed is the name of the stem, followed by its present values in order. They
+	// share one string, because a string needs only one allocation and contains no
+	// pointers for the garbage collector.
 	packed   string
-	groups   *[groupCount]Hash // or nil
+	groups   *[groupCount]Hash // hashes of the groups; nil if they are not stored
 	nameSize uint8
 }
 
@@ -39,9 +41,10 @@ func (s *stem) at(rank int) (value [32]byte) {
 	return value
 }
 
-// newStem returns a new stem with the values in writes. The writes must be in strictly ascending
-// order of their keys and belong to one stem. If all of them delete, newStem returns an empty ref.
-// The hash of a small stem is not computed yet.
+// newStem returns a new stem with the values in writes. The writes must be in
+// strictly ascending order of their keys and belong to one stem. If all of them are
+// deletions, newStem returns an empty ref. The hash of a small stem is not computed
+// yet.
 func newStem(h *Hasher, writes []Write) ref {
 	s := &stem{nameSize: StemSize}
 	var b strings.Builder
@@ -60,10 +63,11 @@ func newStem(h *Hasher, writes []Write) ref {
 	return s.sealed(h, nil, nil)
 }
 
-// with applies writes to the stem and returns the new stem; the hash of a small stem is not
-// computed yet. The writes must be in strictly ascending order of their keys and belong to this
-// stem. sum must be the hash that the stem has now. If the writes change nothing, with returns the
-// stem itself. If they remove the last value, it returns an empty ref.
+// with applies writes to the stem and returns the new stem; the hash of a small
+// stem is not computed yet. The writes must be in strictly ascending order of their
+// keys and belong to this stem. sum must be the stem's present hash. If the writes
+// change nothing, with returns the receiver. If they remove the last value, it
+// returns an empty ref.
 func (s *stem) with(h *Hasher, sum Hash, writes []Write) ref {
 	next := &stem{present: s.present, nameSize: s.nameSize}
 	var dirty [groupCount]bool
@@ -91,8 +95,8 @@ func (s *stem) with(h *Hasher, sum Hash, writes []Write) ref {
 	return next.sealed(h, s.groups, &dirty)
 }
 
-// fill stores the values of a new stem. Each value comes from a write or, if there is none for its
-// key, from the old stem.
+// fill stores the values of a new stem. Each value comes from a write or, if no
+// write has its key, from the old stem.
 func (s *stem) fill(old *stem, writes []Write) {
 	var b strings.Builder
 	b.Grow(int(s.nameSize) + s.present.len()*valueSize)
@@ -111,9 +115,10 @@ func (s *stem) fill(old *stem, writes []Write) {
 	s.packed = b.String()
 }
 
-// sealed returns a reference to the new stem s. A stem with many values stores the hashes of 16
-// groups of values; sealed computes these hashes and that of the stem. known are the hashes of the
-// groups before the write, or nil. sealed computes only those of the dirty groups again.
+// sealed returns a reference to the new stem s. If s has many values, sealed also
+// computes the hash of the stem and the hashes of the 16 groups of values. known
+// contains the hashes of the groups before the write, or is nil; only the hashes of
+// dirty groups are then computed again.
 func (s *stem) sealed(h *Hasher, known *[groupCount]Hash, dirty *[groupCount]bool) ref {
 	if s.present.len() < cacheGroupsFrom {
 		return ref{s, unsealed}
@@ -129,8 +134,8 @@ func (s *stem) sealed(h *Hasher, known *[groupCount]Hash, dirty *[groupCount]boo
 	return ref{s, h.Stem([StemSize]byte([]byte(s.name())), s.subtree(h, allValues))}
 }
 
-// subtree returns the hash of a part of the stem's values. If the stem stores hashes of groups of
-// values, subtree uses them.
+// subtree returns the hash of a part of the stem's values. It uses the stored
+// hashes of groups, if there are any.
 func (s *stem) subtree(h *Hasher, at span) Hash {
 	if s.groups == nil || at.length < groupSize {
 		return s.values(h, at)
@@ -140,8 +145,8 @@ func (s *stem) subtree(h *Hasher, at span) Hash {
 	return fold(h, groups[:n])
 }
 
-// values returns the hash of a part of the stem's values, computed without the stored hashes of
-// groups.
+// values returns the hash of a part of the stem's values without using the stored
+// hashes of groups.
 func (s *stem) values(h *Hasher, at span) Hash {
 	switch {
 	case !at.anyOf(&s.present):
@@ -153,8 +158,8 @@ func (s *stem) values(h *Hasher, at span) Hash {
 	return h.inner(s.values(h, left), s.values(h, right))
 }
 
-// fold combines neighboring hashes again and again until one is left. It overwrites the slice. The
-// number of hashes must be a power of two.
+// fold combines each two neighboring hashes until only one is left. It overwrites
+// the slice. The number of hashes must be a power of two.
 func fold(h *Hasher, hashes []Hash) Hash {
 	for width := len(hashes) / 2; width > 0; width /= 2 {
 		for i := range width {

@@ -13,15 +13,16 @@ var (
 	ErrOrder = errors.New("ubt: keys not in ascending order")
 )
 
-// Tree is one version of a tree. It never changes: Apply returns another Tree, and the two share
-// all parts that are equal. The zero value is the empty tree. A Tree is safe for concurrent use.
+// Tree is one version of a tree. It never changes: Apply returns another Tree, and
+// the two share all equal parts. The zero value is the empty tree. A Tree is safe
+// for concurrent use.
 type Tree struct{ root ref }
 
 // Root returns the hash of the tree, or EmptyRoot if it is empty.
 func (t Tree) Root() Hash { return t.root.sum }
 
-// Get returns the value of a key and whether it exists. The error is nil unless the tree was opened
-// from a proof. In such a tree the error wraps ErrHidden if the proof does not show the key.
+// Get returns the value of a key and whether it exists. The error is nil unless the
+// tree was opened from a proof that does not show the key; it then wraps ErrHidden.
 func (t Tree) Get(k Key) (value [32]byte, ok bool, err error) {
 	n, sum := t.root.node, &t.root.sum
 	for depth := 0; ; depth++ {

@@ -1,10 +1,11 @@
 package ubt
 
-// All calls yield for each key and value, in the order of the keys, until yield returns false. If
-// the tree was opened from a proof, All skips its hidden parts.
+// All calls yield for each key and value, in the order of the keys, until yield
+// returns false. In a tree that was opened from a proof, All skips the hidden
+// parts.
 func (t Tree) All(yield func(Key, [32]byte) bool) { walk(t.root.node, yield) }
 
-// walk reports whether to continue.
+// walk implements All for a subtree. It returns false if yield has returned false.
 func walk(n node, yield func(Key, [32]byte) bool) bool {
 	switch n := n.(type) {
 	case *inner:
@@ -33,16 +34,17 @@ func values(name string, present *set, at func(rank int) [32]byte, yield func(Ke
 	return true
 }
 
-// Diff iterates over the writes that turn old into t, in the order of the keys. It skips the
-// subtrees that both have in common, so its cost depends only on the differences. If a tree was
-// opened from a proof, Diff skips its hidden parts and the stems that the proof opens.
+// Diff iterates over the writes that turn old into t, in the order of the keys. It
+// skips the subtrees that both have in common, so the cost depends only on the
+// differences. If a tree was opened from a proof, Diff skips its hidden parts and
+// the stems that the proof opens.
 func (t Tree) Diff(old Tree) func(yield func(Write) bool) {
 	return func(yield func(Write) bool) { diff(old.root, t.root, 0, yield) }
 }
 
-// diff reports whether to continue.
+// diff implements Diff for a subtree. It returns false if yield has returned false.
 func diff(old, now ref, depth int, yield func(Write) bool) bool {
-	same := old.sum == now.sum && old.sum != unsealed // as the rest of a chain is
+	same := old.sum == now.sum && old.sum != unsealed // the rest of a chain is unsealed
 	if same || old.opaque() || now.opaque() {
 		return true
 	}

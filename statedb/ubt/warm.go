@@ -1,14 +1,15 @@
 package ubt
 
-// warmAtOnce is the number of paths that warm walks together. It is more than the memory can serve
-// at the same time.
+// warmAtOnce is the number of paths that warm walks together. The memory cannot
+// serve more at the same time.
 const warmAtOnce = 32
 
-// warm loads the nodes on the paths of writes into the processor's cache before apply needs them.
-// In a large tree, each step down a path waits for the memory. apply walks one path after the other
-// and would wait at each step. warm walks several paths at the same time, so that their waits
-// overlap. Its result depends on the memory that it has read, so that the compiler does not remove
-// the reads.
+// warm loads the nodes on the paths of writes into the processor's cache before
+// apply needs them. In a large tree, each step down a path waits for the memory.
+// apply walks one path after the other and would wait at each step, while warm
+// walks several paths at the same time, so that their waits overlap. The result
+// depends on the memory that was read, so that the compiler does not remove the
+// reads.
 func warm(r ref, depth int, writes []Write) (touched byte) {
 	for ; len(writes) > warmAtOnce; writes = writes[warmAtOnce:] {
 		touched += walkTogether(r, depth, writes[:warmAtOnce])
