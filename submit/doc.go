@@ -4,15 +4,15 @@
 // packages, and it sends them to guarantors. Two packages implement it for real
 // networks:
 //
-//   - submit/jip2 uses the RPC of a JAM node (JIP-2); builder/jip2net makes a
-//     builder.Network of it
+//   - submit/jip2 uses the RPC of a JAM node (JIP-2); builder/jip2net turns it into
+//     a builder.Network
 //   - submit/jamnps speaks the network protocol of JAM (JAMNP-S) itself;
-//     submit/jamnps/jamnpsnet makes a builder.Network of it
+//     submit/jamnps/jamnpsnet turns it into a builder.Network
 //
 // Package submit/codec encodes packages and decodes blocks.
 //
-// This package itself holds what they have in common. A [ChainFeed] delivers blocks
-// and finality to a [ChainSink]; a builder.Builder is one. An error of a send has a
-// [Class], which decides whether the same bytes are sent again. [Recovery] is the
-// place at which a feed continues after a restart.
+// This package itself contains the common parts. A [ChainFeed] delivers blocks and
+// finality to a [ChainSink]; a builder.Builder is a ChainSink. An error of a send
+// has a [Class], which decides whether the same bytes are sent again. [Recovery]
+// tells a feed how to continue after a restart.
 package submit

@@ -14,13 +14,13 @@ import (
 // ChainFeed delivers a JAM chain to a builder. Packages submit/jip2 and submit/jamnps implement it.
 // A host that imports JAM blocks itself needs no feed: it can call the builder directly.
 type ChainFeed interface {
-	// Follow delivers blocks and finality to a sink until ctx ends, and then returns ctx's error.
-	// It returns another error if it cannot continue, because a missing block is no longer
-	// available or because the sink refused a block.
+	// Follow delivers blocks and finality to a sink until ctx ends, and then
+	// returns ctx's error. It returns another error if it cannot continue, because
+	// a missing block is no longer available or the sink refused a block.
 	//
-	// Follow delivers parents before their children. It delivers every block of each chain that it
-	// calls best or final, even if it loses its connection in between. It calls the sink from one
-	// goroutine at a time.
+	// Follow delivers parents before their children. It delivers every block of
+	// each chain that it reports as best or final, even if it loses its connection
+	// in between. It calls the sink from one goroutine at a time.
 	Follow(ctx context.Context, to ChainSink) error
 }
 
@@ -28,18 +28,20 @@ type ChainFeed interface {
 // or the delivered blocks. The feed ignores what the node said, and tries again.
 var ErrContradiction = errors.New("submit: a node contradicts itself")
 
-// FeedHealth is the condition of a feed. With it a host can notice, without reading logs, that its
-// feed stands still. If the feed fails, LastError is set. If LastError is nil and LastBest is many
-// slots ago, then either the chain itself stands still or the node does not receive new blocks.
+// FeedHealth is the condition of a feed. A host uses it to notice, without reading
+// logs, that its feed is stuck. If the feed fails, LastError is set. If LastError
+// is nil but LastBest is many slots ago, either the chain itself is stuck or the
+// node does not receive new blocks.
 type FeedHealth struct {
 	// Following is true while Follow runs.
 	Following bool
 	// Failures is the number of consecutive failed attempts to catch up with the nodes. An attempt
 	// fails if one of the connected nodes fails. A successful attempt sets Failures to 0.
 	Failures int
-	// FailingSince is the time of the first of these failures, or zero if Failures is 0.
+	// FailingSince is the time of the first of these failures; zero if Failures is
+	// 0.
 	FailingSince time.Time
-	// LastError is the error of the last attempt, or nil if it succeeded.
+	// LastError is the error of the last attempt; nil if the attempt succeeded.
 	LastError error
 	// Contradictions is the number of times that the feed has ignored or refused what a node said,
 	// because the node contradicted itself or the delivered blocks, or could not connect its blocks
@@ -48,21 +50,21 @@ type FeedHealth struct {
 	// none. It wraps ErrContradiction.
 	Contradictions    int
 	LastContradiction error
-	// LastSuccess is the time of the last successful attempt, after which the feed knew everything
-	// that its nodes knew. It is zero before the first one.
+	// LastSuccess is the time of the last successful attempt, after which the feed
+	// knew everything that its nodes knew; zero before the first one.
 	LastSuccess time.Time
-	// LastBest is the time at which the best block last changed. It is zero before the first
-	// change.
+	// LastBest is the time at which the best block last changed; zero before the
+	// first change.
 	LastBest time.Time
 	// Best and Finalized are the slots of the best block and of the finalized block that the feed
 	// has delivered.
 	Best, Finalized jamq.Slot
-	// Behind is the number of slots by which Best is older than the newest head that the nodes
-	// name. The feed has not verified that head yet.
+	// Behind is the number of slots by which Best is older than the newest head
+	// that the nodes report. The feed has not verified that head yet.
 	Behind jamq.Slot
-	// AnswerTime is how long the last request to a node took, or the last status of a package if
-	// that took longer. If Behind is large although no attempt fails, this time is probably too
-	// long.
+	// AnswerTime is how long the last request to a node took, or the last status of
+	// a package if that took longer. It is probably too long if Behind is large
+	// although no attempt fails.
 	AnswerTime time.Duration
 	// Nodes is the number of nodes to which the feed is connected. Wanted is the number of nodes
 	// that it follows.
@@ -88,32 +90,34 @@ func (h FeedHealth) String() string {
 
 // ChainSink receives the blocks that a feed delivers. A builder.Builder is a ChainSink.
 type ChainSink interface {
-	// Import receives a block, and the hash of the best chain's head after this block. The head is
-	// this block or one that was imported earlier. If the error wraps chainview.ErrFull, finality
-	// has stood still for chainview.MaxUnfinalized blocks, and the sink has not changed. The feed
-	// then delivers newer finality first and this block again afterwards. After any other error
-	// Follow ends.
+	// Import receives a block, and the hash of the best chain's head after this
+	// block. The head is this block or a block that was imported earlier. If the
+	// error wraps chainview.ErrFull, finality has not advanced for
+	// chainview.MaxUnfinalized blocks, and the sink is unchanged. The feed then
+	// delivers newer finality first, and this block again afterwards. After any
+	// other error, Follow ends.
 	Import(ctx context.Context, block jamq.Block, best jamq.HeaderHash) error
 	// Finalize receives the hash of an imported block that has become final.
 	Finalize(ctx context.Context, hash jamq.HeaderHash) error
 }
 
-// Recovery tells a feed how to continue after a restart, for a builder that has read its log.
+// Recovery tells a feed where to continue after a restart. A builder fills it from
+// its log.
 type Recovery struct {
 	// Finalized and Best are the last finalized block and the best block of the JAM chain that the
 	// builder knows. The feed delivers the blocks after Finalized. It may deliver blocks again that
 	// the builder already knows.
 	Finalized, Best anchor.Point
-	// Out lists the packages that may be on the network. A feed that follows single packages, as
-	// that of jip2 does, needs them.
+	// Out lists the packages that may be on the network. Feeds that follow single
+	// packages, such as the feed of jip2, need them.
 	Out []Out
 	// Logger receives the feed's messages to operators, unless the feed has a logger already. Nil
 	// discards these messages.
 	Logger *slog.Logger
 }
 
-// Out is a package that may be on the network: it was sent, and its bundle is
-// not final.
+// Out is a package that may be on the network, because it was sent and its bundle
+// is not final.
 type Out struct {
 	// Number is the number of the bundle. Version is the version of the bundle's package that was
 	// sent, and Package is the hash of that package.
@@ -122,9 +126,9 @@ type Out struct {
 	Package jamq.PackageHash
 	// Core is the core that the package was last sent to.
 	Core jamq.CoreIndex
-	// Context has the parts of the package's refine context that a feed uses as evidence about the
-	// package: the hash and slot of the anchor, the slot of the lookup anchor, and the
-	// prerequisites.
+	// Context has those parts of the package's refine context that a feed uses as
+	// evidence about the package: the hash and slot of the anchor, the slot of the
+	// lookup anchor, and the prerequisites.
 	Context jamq.RefineContext
 	// Reported, Available and Accumulated are the blocks of the best chain in which the package was
 	// reported, became available and was accumulated. A zero point means that this has not

@@ -17,19 +17,20 @@ type Block struct {
 
 // Extrinsics is everything in a block except its header (GP 4.3).
 type Extrinsics struct {
-	// Tickets are entries of validators in the contest for the block slots of the next epoch.
+	// Tickets are the entries of validators in the contest for the block slots of
+	// the next epoch.
 	Tickets tickets
 	// Preimages are data that services have requested.
 	Preimages preimages
 	// Guarantees put work reports on cores.
 	Guarantees guarantees
-	// Assurances show which reports are available.
+	// Assurances tell which reports' data is available.
 	Assurances assurances
 	// Disputes contain verdicts on reports.
 	Disputes disputes
 }
 
-// The sequences of an extrinsic.
+// The parts of an extrinsic that are lists.
 type (
 	// tickets is the tickets extrinsic E_T (GP 6.29).
 	tickets []ticketEnvelope
@@ -41,8 +42,8 @@ type (
 	assurances []Assurance
 )
 
-// ticketEnvelope is a ticket together with a proof that some validator owns it. The proof does not
-// show which validator (GP 6.29).
+// ticketEnvelope is a ticket together with a proof that some validator owns it. The
+// proof does not reveal which validator (GP 6.29).
 type ticketEnvelope struct {
 	// Attempt is the index of the ticket among the tickets of the same owner. Signature is the ring
 	// VRF proof.
@@ -65,29 +66,32 @@ type Assurance struct {
 	// Bitfield has one bit for each core: 1 means that the validator holds data of the report on
 	// that core. Core 0 is the lowest bit of the first byte.
 	Bitfield []byte
-	// Validator is the index in the validator set.
+	// Validator is the index of the validator in the validator set.
 	Validator uint16
 	Signature [64]byte
 }
 
-// disputes is the disputes extrinsic E_D (GP 10.2). It has verdicts on reports, and the validators
-// that are convicted because of a verdict: those that guaranteed an invalid report (Culprits), and
-// those that voted against a verdict (Faults).
+// disputes is the disputes extrinsic E_D (GP 10.2). It contains verdicts on
+// reports, and the validators that are convicted because of a verdict: those that
+// guaranteed an invalid report (Culprits), and those that voted against the verdict
+// (Faults).
 type disputes struct {
 	Verdicts []verdict
 	Culprits []culprit
 	Faults   []fault
 }
 
-// verdict is the judgement of more than two thirds of the validators on whether a report is valid.
+// verdict is the judgement of more than two thirds of the validators about the
+// validity of a report.
 type verdict struct {
 	// Target is the hash of the report.
 	Target common.Hash
 	// Epoch is the index of the epoch whose validators voted.
 	Epoch uint32
-	// Votes are the votes of more than two thirds of the validators. Up to Gray Paper 0.7.2 there
-	// are exactly ⌊2V/3⌋+1 votes, and V is a constant of the chain. From 0.8.0 on V is the size of
-	// the set that voted, which the encoding does not show.
+	// Votes are the votes of more than two thirds of the validators. Up to Gray
+	// Paper 0.7.2 there are exactly ⌊2V/3⌋+1 votes, and V is a constant of the
+	// chain. From 0.8.0 on, V is the size of the set that voted, which the encoding
+	// does not contain.
 	Votes []vote
 }
 
@@ -214,8 +218,8 @@ func (x *disputes) code(c *coder) {
 	})
 }
 
-// guaranteesByHash is the guarantees extrinsic E_G with each report replaced by its hash. The
-// extrinsic hash in a header is computed from this form.
+// guaranteesByHash is the guarantees extrinsic E_G with a hash in place of each
+// report. The extrinsic hash in a header is computed from this form.
 type guaranteesByHash struct {
 	guarantees guarantees
 	reports    [][32]byte
@@ -230,8 +234,9 @@ func (x *guaranteesByHash) code(c *coder) {
 	}
 }
 
-// preimagesByHash is the preimages extrinsic E_P with the data of each preimage replaced by its
-// hash. From Gray Paper 0.8.0 on the extrinsic hash is computed from this form.
+// preimagesByHash is the preimages extrinsic E_P with a hash in place of the data
+// of each preimage. From Gray Paper 0.8.0 on, the extrinsic hash is computed from
+// this form.
 type preimagesByHash preimages
 
 func (x *preimagesByHash) code(c *coder) {
@@ -244,10 +249,11 @@ func (x *preimagesByHash) code(c *coder) {
 	}
 }
 
-// ExtrinsicHash returns the hash by which a header commits to the extrinsic of its block (GP 5.4).
-// It is the hash over the hashes of the five parts. In the guarantees, each report is replaced by
-// its hash. From Gray Paper 0.8.0 on, the data of each preimage is replaced by its hash too. Errors
-// are those of Encode.
+// ExtrinsicHash returns the hash by which a header commits to the extrinsic of its
+// block (GP 5.4). It is the hash over the hashes of the five parts. In the
+// guarantees, a hash stands in place of each report. From Gray Paper 0.8.0 on, a
+// hash also stands in place of the data of each preimage. Errors are those of
+// Encode.
 func (c *Codec) ExtrinsicHash(x *Extrinsics) (common.Hash, error) {
 	g := &guaranteesByHash{guarantees: x.Guarantees, reports: make([][32]byte, len(x.Guarantees))}
 	for i := range x.Guarantees {

@@ -12,9 +12,9 @@ import (
 var (
 	// ErrTruncated is returned if the input ends too early.
 	ErrTruncated = errors.New("codec: input truncated")
-	// ErrNonCanonical is returned by Decode if the input differs from the only encoding that Encode
-	// would produce. Encode returns it if a value has no encoding, for example because a set is not
-	// in order.
+	// ErrNonCanonical is returned by Decode if the input differs from the only
+	// encoding that Encode would produce. Encode returns it if a value has no
+	// encoding, for example because a set is not in ascending order.
 	ErrNonCanonical = errors.New("codec: not canonical")
 	// ErrTooLarge is returned if a number exceeds the range of its field, or if
 	// a decoded value would take far more memory than its encoding.
@@ -62,8 +62,8 @@ func (v *Version) UnmarshalText(text []byte) error {
 	return fmt.Errorf("%w: %.20q, want %v or %v", ErrUnknownVersion, text, V072, V080)
 }
 
-// Codec encodes and decodes the data of one chain, by one version of the Gray Paper. It is
-// immutable and safe for concurrent use.
+// Codec encodes and decodes the data of one chain, according to one version of the
+// Gray Paper. It is immutable and safe for concurrent use.
 type Codec struct {
 	version                      Version
 	validators, cores, epochLen  int
@@ -92,7 +92,8 @@ func (c *Codec) Version() Version { return c.version }
 // Spec returns the chain's constants.
 func (c *Codec) Spec() jamq.ChainSpec { return c.spec }
 
-// Value is a pointer to a type that has an encoding. Only types of this package implement it.
+// Value is a pointer to a type that has an encoding. Only types of this package
+// implement Value.
 type Value interface{ code(*coder) }
 
 // Encode returns the encoding of v. Errors wrap ErrNonCanonical, ErrTooLarge or
@@ -106,8 +107,9 @@ func (c *Codec) Encode(v Value) ([]byte, error) {
 	return w.out, nil
 }
 
-// Decode returns the value that raw encodes. It accepts only the encoding that Encode produces, and
-// no bytes after it. Errors wrap ErrTruncated, ErrNonCanonical or ErrTooLarge.
+// Decode decodes the value in raw. It accepts only the encoding that Encode
+// produces, and no bytes after it. Errors wrap ErrTruncated, ErrNonCanonical or
+// ErrTooLarge.
 func Decode[T any, P interface {
 	*T
 	Value
@@ -123,9 +125,10 @@ func Decode[T any, P interface {
 	return v, nil
 }
 
-// DecodePrefix decodes a value from the beginning of raw and returns it with the remaining bytes.
-// The value takes at most about twice the memory of its encoding and 4 MiB; if it would take more,
-// the error wraps ErrTooLarge. Other errors are those of Decode.
+// DecodePrefix decodes a value from the beginning of raw, and returns it with the
+// remaining bytes. The value takes at most about twice the memory of its encoding
+// plus 4 MiB; if it would take more, the error wraps ErrTooLarge. Other errors are
+// those of Decode.
 func DecodePrefix[T any, P interface {
 	*T
 	Value

@@ -9,38 +9,41 @@ import (
 	"unsafe"
 )
 
-// coder encodes or decodes a value. Each type describes the fields of its encoding once, in order,
-// and the same description serves both directions: for each field the coder either writes it or
-// reads it. After the first error the coder does nothing more. While it writes, it does not change
-// the value.
+// coder encodes or decodes a value. Each type lists the fields of its encoding
+// once, in order, and the same list serves both directions: for each field, the
+// coder either writes or reads. After the first error, the coder does nothing more.
+// While it writes, it does not change the value.
 type coder struct {
 	codec *Codec
 	reads bool
 	out   []byte // written so far
 	rest  []byte // input not read yet
 	err   error
-	// digest, if set, receives the encoding in pieces instead of out, so that a value can be hashed
-	// without memory for its whole encoding.
+	// digest, if it is set, receives the encoding in pieces instead of out, so that
+	// a value can be hashed without memory for its whole encoding.
 	digest stdhash.Hash
-	// reserved is the number of bytes at the end of rest that the elements after the current one
-	// need at least. The current element cannot use them.
+	// reserved is the number of bytes at the end of rest that the elements after
+	// the current one need at least, so that the current element cannot use them.
 	reserved uint64
-	// excess is the memory of decoded elements beyond twice the size of their encodings, in bytes.
-	// It may not exceed maxExcess. blobs is the number of bytes in byte strings read so far; a byte
-	// string takes as much memory as its encoding.
+	// excess is the memory of the decoded elements beyond twice the size of their
+	// encodings, in bytes. It may not exceed maxExcess. blobs is the number of
+	// bytes in the byte strings read so far, which take as much memory as their
+	// encodings.
 	excess, blobs uint64
 }
 
-// maxExcess limits the memory of decoded elements that are much larger than their encodings, such
-// as empty preimages. It allows about 190,000 of them. The limit must not be much lower: a service
-// decides how many preimages it requests, and a block with all of them is valid.
+// maxExcess limits the memory of decoded elements that are much larger than their
+// encodings, such as empty preimages. It allows about 190,000 of them. The limit
+// must not be much lower, because a service decides how many preimages it requests,
+// and a block with all of them is valid.
 const maxExcess = 4 << 20
 
 // piece is the number of bytes that a digest receives at once.
 const piece = 4 << 10
 
-// write appends x to the output. It copies x even if there is a digest: if x itself were passed to
-// the digest, the compiler would allocate the variables of all callers on the heap.
+// write appends x to the output. It copies x even if there is a digest. If x itself
+// were passed to the digest, the compiler would allocate the variables of all
+// callers on the heap.
 func (c *coder) write(x []byte) {
 	for c.digest != nil && len(c.out)+len(x) > piece {
 		n := piece - len(c.out)
@@ -51,7 +54,7 @@ func (c *coder) write(x []byte) {
 	c.out = append(c.out, x...)
 }
 
-// flush passes the collected output to the digest and empties it.
+// flush passes the collected output to the digest and clears it.
 func (c *coder) flush() {
 	c.digest.Write(c.out)
 	c.out = c.out[:0]
@@ -66,8 +69,8 @@ func (c *coder) fail(err error) {
 // left returns how many bytes of the input the current element may use.
 func (c *coder) left() uint64 { return uint64(len(c.rest)) - c.reserved }
 
-// take removes and returns the next n bytes of the input, or returns nil after an error. The caller
-// must not keep the slice, because it shares memory with the input.
+// take removes and returns the next n bytes of the input; after an error it returns
+// nil. The caller must not keep the slice, because it shares memory with the input.
 func (c *coder) take(n uint64) []byte {
 	if left := c.left(); left < n {
 		c.fail(fmt.Errorf("%w: %d bytes left, want %d", ErrTruncated, left, n))
@@ -149,9 +152,9 @@ func AppendNatural(b []byte, x uint64) []byte {
 	return b
 }
 
-// DecodeNatural decodes a number that AppendNatural has encoded from the beginning of raw. It
-// returns the number and the remaining bytes. Errors wrap ErrTruncated, or ErrNonCanonical if the
-// number would fit into fewer bytes.
+// DecodeNatural decodes a number that AppendNatural has encoded at the beginning of
+// raw. It returns the number and the remaining bytes. Errors wrap ErrTruncated, or
+// ErrNonCanonical if the number would fit into fewer bytes.
 func DecodeNatural(raw []byte) (x uint64, rest []byte, err error) {
 	c := &coder{reads: true, rest: raw}
 	x = c.readNatural()
@@ -182,8 +185,8 @@ func (c *coder) readNatural() uint64 {
 	return x
 }
 
-// natural encodes or decodes a number in the variable-length encoding of AppendNatural, in as few
-// bytes as possible. name is the field, for errors.
+// natural encodes or decodes a number in the variable-length encoding of
+// AppendNatural, in as few bytes as possible. name is the field's name for errors.
 func natural[N ~uint16 | ~uint32 | ~uint64](c *coder, x *N, name string) {
 	if c.err != nil {
 		return
@@ -202,8 +205,8 @@ func natural[N ~uint16 | ~uint32 | ~uint64](c *coder, x *N, name string) {
 	}
 }
 
-// blob encodes or decodes a byte string with its length in front. An empty string is decoded as
-// nil.
+// blob encodes or decodes a byte string with its length in front. An empty string
+// is decoded as nil.
 func (c *coder) blob(x *[]byte) {
 	n := uint64(len(*x))
 	natural(c, &n, "length")
@@ -218,10 +221,11 @@ func (c *coder) blob(x *[]byte) {
 	}
 }
 
-// sequence encodes or decodes a list of elements with their count in front. An empty list is
-// decoded as nil. least is the size of the shortest element in bytes. A count that cannot fit into
-// the input is rejected before any memory is allocated. Elements that take more memory than twice
-// their encodings plus maxExcess are rejected too.
+// sequence encodes or decodes a list of elements with their count in front. An
+// empty list is decoded as nil. least is the size of the shortest element in bytes.
+// A count that cannot fit into the input is rejected before any memory is
+// allocated. Elements that take more memory than twice their encodings plus
+// maxExcess are rejected too.
 func sequence[E any](c *coder, x *[]E, least int, code func(*coder, *E)) {
 	n := uint64(len(*x))
 	natural(c, &n, "count")
@@ -238,18 +242,19 @@ func sequence[E any](c *coder, x *[]E, least int, code func(*coder, *E)) {
 	elements(c, x, n, least, code)
 }
 
-// excessOf returns how much more memory an element takes than twice its shortest encoding, in
-// bytes. least is the size of that encoding.
+// excessOf returns by how much the memory of an element exceeds twice its shortest
+// encoding, in bytes. least is the size of that encoding.
 func excessOf[E any](least int) uint64 {
 	var e E
 	size, twice := uint64(unsafe.Sizeof(e)), uint64(2*least)
 	return size - min(size, twice)
 }
 
-// roomFor returns for how many elements a decoder should allocate memory, at most n. A forged count
-// must not cause a large allocation, so roomFor computes how many elements the rest of the input
-// can hold within maxExcess. These are as many of the shortest elements as maxExcess allows, and
-// after them only elements whose byte strings make up for their excess.
+// roomFor returns for how many elements a decoder should allocate memory, at most
+// n. A forged count must not cause a large allocation, so roomFor computes how many
+// elements the rest of the input can contain within maxExcess: as many of the
+// shortest elements as maxExcess allows, and after them only elements whose byte
+// strings make up for their excess.
 func roomFor[E any](c *coder, n uint64, least int) uint64 {
 	excess := excessOf[E](least)
 	if excess == 0 {
@@ -260,9 +265,9 @@ func roomFor[E any](c *coder, n uint64, least int) uint64 {
 	return min(n, shortest+rest/(uint64(least)+excess)+1)
 }
 
-// charged returns a function that decodes an element with code and adds its memory to c.excess. The
-// byte strings in an element reduce this amount, because a decoded byte string takes only half of
-// the memory that its encoding allows it.
+// charged wraps code, which decodes an element, so that the memory of the element
+// is added to c.excess. The byte strings in an element reduce this amount, because
+// a decoded byte string takes only half of the memory that its encoding allows.
 func charged[E any](least int, code func(*coder, *E)) func(*coder, *E) {
 	excess := excessOf[E](least)
 	if excess == 0 {
@@ -277,8 +282,8 @@ func charged[E any](least int, code func(*coder, *E)) func(*coder, *E) {
 	}
 }
 
-// array encodes or decodes a list of n elements without a count in front, because n follows from
-// the chain's constants. name is the field, for errors.
+// array encodes or decodes a list of n elements without a count in front, because n
+// follows from the chain's constants. name is the field's name for errors.
 func array[E any](c *coder, x *[]E, n int, name string, code func(*coder, *E)) {
 	if c.reads {
 		*x = nil
@@ -288,10 +293,10 @@ func array[E any](c *coder, x *[]E, n int, name string, code func(*coder, *E)) {
 	elements(c, x, uint64(n), 0, code)
 }
 
-// perSet encodes or decodes a list whose length depends on the size of a validator set. Up to
-// version 0.7.2 all sets have the size in the chain's constants, so the list has n elements and no
-// count. From 0.8.0 on sets differ in size, and the count comes first. least is the size of the
-// shortest element in bytes.
+// perSet encodes or decodes a list whose length depends on the size of a validator
+// set. Up to version 0.7.2, all sets have the size in the chain's constants, so the
+// list has n elements and no count. From 0.8.0 on, sets differ in size, and the
+// count comes first. least is the size of the shortest element in bytes.
 func perSet[E any](c *coder, x *[]E, n, least int, name string, code func(*coder, *E)) {
 	if c.codec.version >= V080 {
 		sequence(c, x, least, code)
@@ -300,8 +305,9 @@ func perSet[E any](c *coder, x *[]E, n, least int, name string, code func(*coder
 	array(c, x, n, name, code)
 }
 
-// elements encodes or decodes n elements. least is the size of the shortest element in bytes; while
-// one element is decoded, the bytes for those after it stay reserved.
+// elements encodes or decodes n elements. least is the size of the shortest element
+// in bytes. While an element is decoded, the bytes for the elements after it stay
+// reserved.
 func elements[E any](c *coder, x *[]E, n uint64, least int, code func(*coder, *E)) {
 	outer := c.reserved
 	for i := uint64(0); i < n && c.err == nil && i < math.MaxInt32; i++ {
@@ -320,8 +326,8 @@ func elements[E any](c *coder, x *[]E, n uint64, least int, code func(*coder, *E
 	}
 }
 
-// optional encodes or decodes a value that may be absent: a flag and, if the flag is 1, the value.
-// nil stands for an absent value.
+// optional encodes or decodes a value that may be absent: a flag and, if the flag
+// is 1, the value. nil means that the value is absent.
 func optional[E any](c *coder, x **E, name string, code func(*coder, *E)) {
 	there := *x != nil
 	c.flag(&there, name)
@@ -336,8 +342,8 @@ func optional[E any](c *coder, x **E, name string, code func(*coder, *E)) {
 	}
 }
 
-// ascending checks that the elements are distinct and in ascending order, which the encoding of a
-// set or a dictionary requires.
+// ascending checks that the elements are distinct and in ascending order, as the
+// encoding of a set or a dictionary requires.
 func ascending[E any](c *coder, xs []E, name string, compare func(a, b *E) int) {
 	for i := 1; i < len(xs) && c.err == nil; i++ {
 		if compare(&xs[i-1], &xs[i]) >= 0 {

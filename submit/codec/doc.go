@@ -14,26 +14,26 @@
 // Parts of a block that a builder does not read, such as tickets and disputes,
 // have unexported types.
 //
-// A [Codec] belongs to one version of the Gray Paper and to the constants of
-// one chain. It needs the constants because some sequences are encoded without
-// a length: an epoch mark has one entry per validator, and an assurance has one
-// bit per core. A Codec is safe for concurrent use.
+// A [Codec] belongs to one version of the Gray Paper and to the constants of one
+// chain. It needs the constants because some sequences are encoded without a
+// length: an epoch mark has one entry per validator, and an assurance has one bit
+// per core. A Codec is safe for concurrent use.
 //
 // # Canonical encoding
 //
-// Decode accepts exactly the bytes that Encode produces. It rejects naturals
-// that are longer than necessary, prerequisites out of order, flags other than
-// 0 and 1, and bytes after the end. A decoded value therefore encodes to the
-// same bytes and has the same hash. To guarantee this, each type has one
-// description of its encoding, which serves both directions (coder.go).
+// Decode accepts exactly the bytes that Encode produces. It rejects naturals that
+// are longer than necessary, prerequisites out of order, flags other than 0 and 1,
+// and bytes after the end. A decoded value therefore encodes to the same bytes and
+// has the same hash. To guarantee this, each type describes its encoding only once,
+// and the description serves both directions (coder.go).
 //
 // # Hostile input
 //
 // No input causes a panic. A decoded value takes at most about twice the memory of
-// its encoding and 4 MiB, whatever lengths the input claims: Decode refuses more
-// than about 190,000 preimages or work items that are almost empty. A decoded
-// value shares no memory with the input, and hashing takes no memory. The
-// package does not check whether a block is valid.
+// its encoding plus 4 MiB, whatever lengths the input claims: Decode refuses more
+// than about 190,000 preimages or work items that are almost empty. A decoded value
+// shares no memory with the input, and hashing allocates no memory for the
+// encoding. The package does not check whether a block is valid.
 //
 // # Versions
 //
@@ -49,9 +49,9 @@
 //   - the extrinsic hash commits to each preimage by its hash.
 //
 // The encodings of 0.7.2 are tested with the public vectors of JAM. No official
-// vectors of 0.8.0 exist. Refine contexts, reports, guarantees, headers, recent
-// history and the extrinsic hash are tested with the encodings of another
-// implementation; verdicts, tickets, assurances and work items follow the text
-// only. Imported returns an error for a block of 0.8.0 with assurances or
-// an epoch mark; use [Codec.ImportedBy] with the sizes of the validator sets.
+// vectors of 0.8.0 exist. For 0.8.0, refine contexts, reports, guarantees, headers,
+// recent history and the extrinsic hash are tested with the encodings of another
+// implementation; verdicts, tickets, assurances and work items only follow the
+// text. Imported returns an error for a block of 0.8.0 with assurances or an epoch
+// mark; use [Codec.ImportedBy] with the sizes of the validator sets.
 package codec

@@ -16,8 +16,8 @@ type Header struct {
 	ExtrinsicHash common.Hash
 	// Slot is the slot of the block.
 	Slot jamq.Slot
-	// Epoch is set only in the first block of an epoch, and Tickets only in the first block after
-	// the ticket contest. In all other blocks they are nil.
+	// Epoch is set only in the first block of an epoch, and Tickets only in the
+	// first block after the ticket contest. Otherwise they are nil.
 	Epoch   *epochMark
 	Tickets *ticketsMark
 	// Author is the index of the block's author in the validator set.
@@ -25,8 +25,8 @@ type Header struct {
 	// Entropy is a VRF signature of the author that contributes to the chain's entropy. Seal is the
 	// author's signature over the header.
 	Entropy, Seal [96]byte
-	// Offenders are the Ed25519 keys of the validators that are convicted by disputes in this
-	// block.
+	// Offenders are the Ed25519 keys of the validators that the disputes in this
+	// block convict.
 	Offenders [][32]byte
 }
 
@@ -35,9 +35,9 @@ type Header struct {
 type epochMark struct {
 	// Entropy and TicketsEntropy are the entropy values η₀ and η₁.
 	Entropy, TicketsEntropy common.Hash
-	// Validators are the keys of the next validator set, in the order of the validators' indices.
-	// Up to Gray Paper 0.7.2 their number is in the chain's constants; from 0.8.0 on a set can be
-	// smaller.
+	// Validators are the keys of the next validator set, in the order of the
+	// validators' indices. Up to Gray Paper 0.7.2, their number is in the chain's
+	// constants; from 0.8.0 on, a set can be smaller.
 	Validators []validatorKeys
 }
 
@@ -48,8 +48,9 @@ type validatorKeys struct {
 	Bandersnatch, Ed25519 [32]byte
 }
 
-// ticketsMark is the part of a header that announces the tickets of the next epoch (GP 6.28). There
-// is one ticket for each slot, and its owner may author the block of that slot.
+// ticketsMark is the part of a header that announces the tickets of the next epoch
+// (GP 6.28). There is one ticket for each slot, and the owner of the ticket may
+// author the block of that slot.
 type ticketsMark struct {
 	// Tickets are in slot order, one per slot of an epoch.
 	Tickets []ticketBody

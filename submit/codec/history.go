@@ -6,13 +6,14 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// RecentHistory is the part of the JAM state that has the last H blocks, C(3) (GP 7.1). A chain
-// reports a package only if the package's refine context agrees with it.
+// RecentHistory is the part of the JAM state that contains the last H blocks, C(3)
+// (GP 7.1). A package can be reported only if its refine context agrees with it.
 type RecentHistory struct {
 	// Blocks are the last H blocks, oldest first.
 	Blocks []RecentBlock
-	// Log has the peaks of the accumulation-output log, which is a Merkle mountain range. The entry
-	// at i is the root of a tree of 2^i leaves, or nil if the log has no such tree.
+	// Log contains the peaks of the accumulation-output log, which is a Merkle
+	// mountain range. The entry at i is the root of a tree of 2^i leaves, or nil if
+	// the log has no such tree.
 	Log []*common.Hash
 }
 
@@ -22,13 +23,13 @@ type RecentBlock struct {
 	Hash jamq.HeaderHash
 	// BeefyRoot is the BEEFY root after the block: the super-peak of the accumulation-output log.
 	BeefyRoot common.Hash
-	// StateRoot is the root of the state after the block. For the newest block it is zero, because
-	// only the header of the next block contains that root.
+	// StateRoot is the root of the state after the block. It is zero for the newest
+	// block, because only the header of the next block contains that root.
 	StateRoot common.Hash
 	// Slot is the slot of the block. The encoding contains it only from Gray Paper 0.8.0 on.
 	Slot jamq.Slot
-	// Reported has the packages that the block reports. Each entry also has the root of the
-	// segments that the package exports.
+	// Reported lists the packages that the block reports. Each entry also has the
+	// root of the segments that the package exports.
 	Reported []SegmentLookup
 }
 

@@ -9,26 +9,28 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// ErrExtrinsicHash is returned if the extrinsic hash in a block's header is not that of the block's
-// extrinsic.
+// ErrExtrinsicHash is returned if the extrinsic hash in a block's header does not
+// match the block's extrinsic.
 var ErrExtrinsicHash = errors.New("codec: wrong extrinsic hash")
 
-// ErrUnknownSet is returned if the number of validators is needed to interpret a block, but is
-// unknown or out of range: see [Codec.ImportedBy].
+// ErrUnknownSet is returned if the number of validators is needed to interpret a
+// block, but is unknown or out of range; see [Codec.ImportedBy].
 var ErrUnknownSet = errors.New("codec: unknown size of the validator set")
 
-// SetSizes has the sizes of two validator sets after a block: the active set, and the set of the
-// next epoch. From Gray Paper 0.8.0 on the sizes change, and a host needs them for
-// [Codec.ImportedBy]. It computes them from header to header with After. After the genesis block,
-// both are the number of validators in its epoch mark.
+// SetSizes contains the sizes of two validator sets after a block: the active set,
+// and the set of the next epoch. From Gray Paper 0.8.0 on, the sizes change, and a
+// host needs them for [Codec.ImportedBy]. The host computes them from header to
+// header with After. After the genesis block, both are the number of validators in
+// its epoch mark.
 type SetSizes struct {
 	// Active is the number of validators that author and assure blocks now. Next is the number of
 	// validators that will do so in the next epoch.
 	Active, Next int
 }
 
-// After returns the sizes after the next block, which has the given header. Only the first block of
-// an epoch changes them; its header has an epoch mark (GP 6.13, 6.27).
+// After returns the sizes after the next block, which has the given header. Only
+// the first block of an epoch changes the sizes; its header has an epoch mark (GP
+// 6.13, 6.27).
 func (s SetSizes) After(h *Header) SetSizes {
 	if h.Epoch == nil {
 		return s
@@ -36,11 +38,11 @@ func (s SetSizes) After(h *Header) SetSizes {
 	return SetSizes{Active: s.Next, Next: len(h.Epoch.Validators)}
 }
 
-// Imported is ImportedBy with the number of validators in the chain's constants. From Gray Paper
-// 0.8.0 on the size of the validator set changes, and a block does not show it. Imported then
-// returns an error that wraps ErrUnknownSet if the block has assurances or begins an epoch. It must
-// not guess: a wrong size would hide that a report is available, and a queue could take a live
-// package for dead.
+// Imported calls ImportedBy with the number of validators in the chain's constants.
+// From Gray Paper 0.8.0 on, the size of the validator set changes, and a block does
+// not contain it. Imported then returns an error that wraps ErrUnknownSet if the
+// block has assurances or begins an epoch. It must not guess: a wrong size would
+// hide that a report is available, and a queue could take a live package for dead.
 func (c *Codec) Imported(b *Block) (jamq.Block, error) {
 	if n := len(b.Extrinsic.Assurances); c.version >= V080 && (n > 0 || b.Header.Epoch != nil) {
 		return jamq.Block{}, fmt.Errorf("%w: the block has %d assurances and begins an epoch: %t; use ImportedBy", ErrUnknownSet, n, b.Header.Epoch != nil)
@@ -56,14 +58,16 @@ func (c *Codec) maxValidators() int {
 	return c.validators
 }
 
-// ImportedBy returns the effect of a block on work reports: the reports that it puts on cores,
-// those that become available, and those that are removed by a verdict or because the number of
-// validators changes. It does not derive which packages the block accumulates.
+// ImportedBy returns the effect of a block on work reports: the reports that it
+// puts on cores, those that become available, and those that are removed by a
+// verdict or because the number of validators changes. It does not derive which
+// packages the block accumulates.
 //
-// before is the number of active validators after the parent, which sign the block's assurances;
-// after is the number after the block: see [SetSizes]. ImportedBy checks only that the header
-// commits to the extrinsic, and that reports are on active cores. The caller must know that the
-// header is valid. Errors are those of Encode or wrap one of these:
+// before is the number of active validators after the parent, which sign the
+// block's assurances; after is the number after the block. [SetSizes] provides
+// both. ImportedBy checks only that the header commits to the extrinsic, and that
+// reports are on active cores. The caller must know that the header is valid.
+// Errors are those of Encode or wrap one of these:
 //
 //   - ErrUnknownSet: before or after is below 1, or greater than the largest set.
 //   - ErrExtrinsicHash: the header does not commit to the extrinsic.
@@ -119,8 +123,8 @@ func (x *WorkReport) dependencies() []jamq.PackageHash {
 	return out
 }
 
-// condemned returns the reports that the verdicts remove from their cores. A report is among them
-// if at least one vote calls it invalid (GP 10.15).
+// condemned returns the reports that the verdicts remove from their cores: those
+// for which at least one vote is that the report is invalid (GP 10.15).
 func condemned(verdicts []verdict) []common.Hash {
 	var out []common.Hash
 	for i := range verdicts {

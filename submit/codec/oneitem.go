@@ -7,10 +7,15 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// OneItem returns a function that makes a work package with a single item for a payload. service
-// refines the item with the code that has the hash code, and also holds the code of the authorizer.
-// authorizer is the hash of that code; a signer may replace it. refineGas and accumulateGas are the
-// gas limits of the item. The refine context is empty: the caller sets it.
+// OneItem returns a function that makes a work package with a single item from a
+// payload.
+//
+//   - service refines the item, and also holds the code of the authorizer.
+//   - code is the hash of the code that refines the item.
+//   - authorizer is the hash of the authorizer's code; a signer may replace it.
+//   - refineGas and accumulateGas are the gas limits of the item.
+//
+// The refine context is empty, so the caller must set it.
 func OneItem(service jamq.ServiceID, code, authorizer common.Hash, refineGas, accumulateGas uint64) func(payload []byte) WorkPackage {
 	return func(payload []byte) WorkPackage {
 		return WorkPackage{

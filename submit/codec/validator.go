@@ -8,8 +8,8 @@ import (
 // ValidatorSize is the size of an encoded [Validator], in bytes.
 const ValidatorSize = 32 + 32 + 144 + 128
 
-// Validator has the public keys and the metadata of a validator, as the JAM state lists them (GP
-// 6.8 to 6.12). All bytes are zero for a punished validator.
+// Validator contains the public keys and the metadata of a validator, as the JAM
+// state lists them (GP 6.8 to 6.12). All bytes are zero for a punished validator.
 type Validator struct {
 	// Bandersnatch is the validator's key for sealing blocks. Ed25519 is the key for all other
 	// signatures except those of BEEFY.
@@ -21,9 +21,9 @@ type Validator struct {
 	Metadata [128]byte
 }
 
-// EncodeValidators returns the encodings of the validators one after the other, without a count in
-// front. Up to Gray Paper 0.7.2 the state encodes a set in this way. From 0.8.0 on, their number
-// comes first, encoded by [AppendNatural].
+// EncodeValidators returns the concatenated encodings of the validators, without a
+// count in front. Up to Gray Paper 0.7.2, the state encodes a set in this way.
+// From 0.8.0 on, the number of validators comes first, encoded by [AppendNatural].
 func EncodeValidators(validators []Validator) (raw []byte) {
 	for _, v := range validators {
 		for _, part := range [][]byte{v.Bandersnatch[:], v.Ed25519[:], v.BLS[:], v.Metadata[:]} {

@@ -8,8 +8,9 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// RefineContext is a jamq.RefineContext that can be encoded on its own. The other types of this
-// package contain a jamq.RefineContext; the two types convert to each other.
+// RefineContext is a jamq.RefineContext that can be encoded on its own. The other
+// types of this package contain a jamq.RefineContext; the two types can be
+// converted to each other.
 type RefineContext jamq.RefineContext
 
 // WorkPackage is a work package (GP 14.2).
@@ -29,8 +30,8 @@ type WorkPackage struct {
 
 // WorkItem is a work item (GP 14.3).
 type WorkItem struct {
-	// Service is the service that refines the item, and CodeHash is the hash of the code with which
-	// it does so.
+	// Service is the service that refines the item, and CodeHash is the hash of the
+	// code that it uses.
 	Service  jamq.ServiceID
 	CodeHash common.Hash
 	// RefineGas and AccumulateGas are the gas limits for refining the item and for accumulating its
@@ -56,8 +57,8 @@ type Import struct {
 	Index uint16
 }
 
-// Extrinsic identifies data that is sent along with a package. The package itself contains only its
-// hash and length.
+// Extrinsic identifies data that is sent along with a package. The package itself
+// contains only the hash and the length of the data.
 type Extrinsic struct {
 	// Hash is the BLAKE2b-256 hash of the data, and Length is the length of the data in bytes.
 	Hash   common.Hash
@@ -78,8 +79,9 @@ const byPackageBit = 1 << 15
 
 func (x *RefineContext) code(c *coder) { context(c, (*jamq.RefineContext)(x)) }
 
-// context encodes or decodes a refine context (GP C.24). From version 0.8.0 on it also has the slot
-// of the anchor and the state root of the lookup anchor.
+// context encodes or decodes a refine context (GP C.24). From version 0.8.0 on, the
+// encoding also contains the slot of the anchor and the state root of the lookup
+// anchor.
 func context(c *coder, x *jamq.RefineContext) {
 	hash(c, &x.Anchor)
 	if c.codec.version >= V080 {

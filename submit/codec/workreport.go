@@ -8,8 +8,8 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// WorkReport is the result of refining a package, which guarantors sign and put on the chain (GP
-// 11.2).
+// WorkReport is the result of refining a package. Guarantors sign it and put it on
+// the chain (GP 11.2).
 type WorkReport struct {
 	// Package describes the refined bundle.
 	Package PackageSpec
@@ -23,8 +23,8 @@ type WorkReport struct {
 	AuthGasUsed uint64
 	// Trace is the output of the authorizer.
 	Trace []byte
-	// Lookups are the segment roots of the packages from which the report's package imports
-	// segments, in ascending order of the packages.
+	// Lookups contains the segment roots of the packages from which the report's
+	// package imports segments, in ascending order of the packages.
 	Lookups []SegmentLookup
 	// Digests are the results of the work items, in order.
 	Digests []workDigest
@@ -61,14 +61,14 @@ type workDigest struct {
 	PayloadHash common.Hash
 	// AccumulateGas is the gas limit of the accumulation.
 	AccumulateGas uint64
-	// Outcome is how the refinement ended. Output is the result of the refinement; it must be empty
-	// unless Outcome is done.
+	// Outcome tells how the refinement ended. Output is the result of the
+	// refinement; it must be empty unless Outcome is done.
 	Outcome outcome
 	Output  []byte
-	// GasUsed, Imports, ExtrinsicCount, ExtrinsicSize and Exports measure the work of the
-	// refinement. GasUsed is the gas, Imports the number of imported segments, ExtrinsicCount the
-	// number of extrinsics, ExtrinsicSize their total size in bytes, and Exports the number of
-	// exported segments.
+	// The following fields measure the work of the refinement: GasUsed is the gas,
+	// Imports the number of imported segments, ExtrinsicCount the number of
+	// extrinsics, ExtrinsicSize their total size in bytes, and Exports the number
+	// of exported segments.
 	GasUsed        uint64
 	Imports        uint16
 	ExtrinsicCount uint16
@@ -76,10 +76,10 @@ type workDigest struct {
 	Exports        uint16
 }
 
-// outcome is how the refinement of a work item ended (GP C.34).
+// outcome tells how the refinement of a work item ended (GP C.34).
 type outcome uint8
 
-// The outcomes have the numbers of the encoding.
+// The numbers are those of the encoding.
 const (
 	// done means that the refinement returned an output.
 	done outcome = iota
@@ -87,9 +87,11 @@ const (
 	outOfGas
 	// panicked means that the code panicked.
 	panicked
-	// badExports means that the item exported another number of segments than its ExportCount.
+	// badExports means that the number of exported segments differs from the item's
+	// ExportCount.
 	badExports
-	// oversize means that the outputs together are too large for a report.
+	// oversize means that the outputs of all items together are too large for a
+	// report.
 	oversize
 	// badCode means that the code of the service is not available.
 	badCode
