@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-// File is a journal in a file that only grows. Only one process can have it open. Its methods are
-// safe for concurrent use.
+// File is a journal in an append-only file. Only one process can have the file
+// open. Its methods are safe for concurrent use.
 type File struct {
 	path string
 
@@ -21,13 +21,14 @@ type File struct {
 	failed bool
 }
 
-// Open opens the journal in the file at path, or creates an empty one. If a crash has left an
-// incomplete record at the end, Open removes that part of the file. The error wraps ErrCorrupt if
-// the file is damaged elsewhere, or ErrInUse if it is already open; in both cases the file is
-// unchanged.
+// Open opens the journal in the file at path, or creates an empty one. If a crash
+// has left an incomplete record at the end, Open removes it. The error wraps
+// ErrCorrupt if the file is damaged elsewhere, or ErrInUse if it is already open;
+// in both cases the file is unchanged.
 //
-// The check for ErrInUse uses flock, which Windows, Plan 9 and Solaris do not have. There, the host
-// must make sure that the file is opened only once.
+// Open uses flock to detect that the file is in use. Windows, Plan 9 and Solaris do
+// not have flock, so there the host must make sure that the file is opened only
+// once.
 func Open(path string) (*File, error) {
 	file, err := openLocked(path)
 	if err != nil {
@@ -40,13 +41,13 @@ func Open(path string) (*File, error) {
 	return j, nil
 }
 
-// Read calls f with each record of the journal in the file at path, and stops at the first error of
-// f, which it returns. It needs no permission to write and changes nothing. No process may write to
-// the file at the same time.
+// Read calls f with each record of the journal in the file at path, and stops at
+// the first error of f, which it returns. It changes nothing and needs no
+// permission to write. No process may write to the file at the same time.
 //
-// If the file is damaged or ends within a record, the error wraps ErrCorrupt and contains the
-// offset of the first frame that is not complete. Read has then called f with the records before
-// it.
+// If the file is damaged or ends within a record, the error wraps ErrCorrupt and
+// contains the offset of the first incomplete frame. Read has then called f with
+// all records before that offset.
 func Read(path string, f func(record []byte) error) error {
 	file, err := os.Open(path)
 	if err != nil {
@@ -82,8 +83,8 @@ func openLocked(path string) (*os.File, error) {
 	}
 }
 
-// take locks a file that was opened at path. It reports whether path still names this file, because
-// another process may have replaced it.
+// take locks a file that was opened at path. It returns false if path no longer
+// names this file, because another process has replaced it.
 func take(file *os.File, path string) (same bool, err error) {
 	taken, err := lock(file)
 	if err != nil {
@@ -103,8 +104,9 @@ func take(file *os.File, path string) (same bool, err error) {
 	return err == nil && os.SameFile(have, named), err
 }
 
-// repair prepares a file that was just opened: it removes an incomplete frame at the end, makes the
-// name of the file durable, and deletes the file of a Replace that was interrupted.
+// repair prepares a newly opened file: it removes an incomplete frame at the end,
+// makes the name of the file durable, and deletes the file that an interrupted
+// Replace has left.
 func (j *File) repair() error {
 	end, err := j.file.Seek(0, io.SeekEnd)
 	if err != nil {
@@ -143,16 +145,17 @@ func (j *File) syncName() error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// successor returns the name of the new file that Replace writes and then renames to the journal's
-// own name.
+// successor returns the name of the new file that Replace writes and then renames
+// to the journal's own name.
 func (j *File) successor() string { return j.path + ".new" }
 
-// Cut returns how many bytes Open has removed from the end of the file, because a crash had left an
-// incomplete record there.
+// Cut returns how many bytes Open has removed from the end of the file because a
+// crash had left an incomplete record there.
 func (j *File) Cut() int64 { return j.cut }
 
-// Append implements [Journal]. Errors wrap ErrTooLarge, ErrClosed or ErrFailed, or they are those
-// of the file system. After an error of the file system the host must open the journal again.
+// Append implements [Journal]. Errors wrap ErrTooLarge, ErrClosed or ErrFailed, or
+// come from the file system. After an error of the file system, the host must open
+// the journal again.
 func (j *File) Append(records ...[]byte) error {
 	return j.write(records, func() error {
 		buf := frame(j.size, records)
@@ -161,7 +164,7 @@ func (j *File) Append(records ...[]byte) error {
 			err = j.file.Sync()
 		}
 		if err != nil {
-			// After a failed sync the kernel may have dropped the pages.
+			// After a failed sync, the kernel may have dropped the written pages.
 			j.failed = true
 			return err
 		}
@@ -177,7 +180,7 @@ func (j *File) Replace(records ...[]byte) error {
 		buf := frame(0, records)
 		file, err := writeWhole(j.successor(), buf)
 		if err != nil {
-			return err // old file unchanged
+			return err // the old file is unchanged
 		}
 		if err := os.Rename(j.successor(), j.path); err != nil {
 			return errors.Join(err, file.Close())
@@ -218,7 +221,8 @@ func writeWhole(path string, bytes []byte) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The lock is free: only the process that has locked the journal writes its successor.
+	// The lock is free, because only the process that has locked the journal writes
+	// its successor.
 	if _, err = lock(file); err == nil {
 		_, err = file.Write(bytes)
 	}
@@ -231,9 +235,10 @@ func writeWhole(path string, bytes []byte) (*os.File, error) {
 	return file, nil
 }
 
-// Replay implements [Journal]. It returns ErrClosed after Close, the error of f, or an error of the
-// file system. If Close or Replace is called while Replay runs, Replay fails with an error of the
-// file system. The error wraps ErrFailed if not all records can be read.
+// Replay implements [Journal]. It returns ErrClosed after Close, the error of f, or
+// an error of the file system. If Close or Replace is called during Replay, Replay
+// fails with an error of the file system. The error wraps ErrFailed if some records
+// cannot be read back.
 func (j *File) Replay(f func(record []byte) error) error {
 	j.mu.Lock()
 	file, size := j.file, j.size

@@ -8,9 +8,10 @@ import (
 	"io"
 )
 
-// A frame is the data that one call of Append writes: a header, and the records, each after its
-// length in 4 bytes. The header has the length of the rest of the frame in 8 bytes, a checksum of
-// that length and of the frame's offset in the file, and a checksum of the rest. All numbers are
+// A frame is the data that one call of Append writes: a header and the records,
+// with the length of each record in 4 bytes before it. The header contains the
+// length of the rest of the frame in 8 bytes, a checksum of that length and of the
+// frame's offset in the file, and a checksum of the rest. All numbers are
 // little-endian.
 const (
 	sumAt      = 8
@@ -21,14 +22,14 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// headerSum returns the checksum of a header. It covers the offset of the frame in the file, so
-// that other bytes do not look like a header: neither the zeros that some file systems leave after
-// a crash, nor the bytes of a record.
+// headerSum returns the checksum of a header. The checksum covers the offset of the
+// frame in the file, so that nothing else looks like a header: neither the zeros
+// that some file systems leave after a crash, nor the bytes of a record.
 func headerSum(place int64, length []byte) uint32 {
 	return crc32.Update(crc32.Checksum(binary.LittleEndian.AppendUint64(nil, uint64(place)), castagnoli), castagnoli, length)
 }
 
-// frame returns the frame of records at an offset.
+// frame returns the frame for records at an offset of the file.
 func frame(place int64, records [][]byte) []byte {
 	b := make([]byte, headerSize)
 	for _, r := range records {
@@ -88,7 +89,8 @@ func readFrame(file io.ReaderAt, place, end int64) ([]byte, error) {
 	return body, nil
 }
 
-// holdsRecords reports whether body consists of records after their lengths.
+// holdsRecords reports whether body consists only of records, each after its
+// length.
 func holdsRecords(body []byte) bool {
 	for len(body) > 0 {
 		if len(body) < lengthSize || uint64(binary.LittleEndian.Uint32(body)) > uint64(len(body)-lengthSize) {
@@ -99,9 +101,10 @@ func holdsRecords(body []byte) bool {
 	return true
 }
 
-// goesOn reports whether another frame begins somewhere after an incomplete one. A frame is written
-// only after the previous one is on disk. If there is another frame, the incomplete one was
-// therefore damaged later and is not the result of a crash.
+// goesOn reports whether another frame begins somewhere after an incomplete one. A
+// frame is written only after the previous frame is on disk. If there is another
+// frame, the incomplete frame was therefore damaged later, and is not the result of
+// a crash.
 func goesOn(file io.ReaderAt, broken, end int64) (bool, error) {
 	place := broken + 1
 	in := bufio.NewReader(io.NewSectionReader(file, place, end-place))

@@ -11,8 +11,8 @@ import (
 // locks reports whether the system can lock files.
 const locks = true
 
-// lock locks a file until it is closed or the process exits. It returns false if another process
-// has locked the file.
+// lock locks a file until it is closed or the process exits. It returns false if
+// another process has already locked the file.
 func lock(file *os.File) (taken bool, err error) {
 	for {
 		err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)

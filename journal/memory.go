@@ -56,7 +56,8 @@ func (m *Memory) Replay(f func(record []byte) error) error {
 	return nil
 }
 
-// Reopen opens a closed journal again with the records that it had, to simulate a restart in tests.
+// Reopen opens a closed journal again with all its records, to simulate a restart
+// in tests.
 func (m *Memory) Reopen() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

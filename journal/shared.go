@@ -6,13 +6,14 @@ import (
 	"sync"
 )
 
-// Shared is a journal in memory that several members have, of which one leads. Tests of the failure
-// of a machine use it in place of a journal that several machines share. The zero value is empty
-// and has no members. Its methods are safe for concurrent use.
+// Shared is a journal in memory that has several members, one of which is the
+// leader. Tests of the failure of a machine use it in place of a journal that
+// several machines share. The zero value is empty and has no members. Its methods
+// are safe for concurrent use.
 type Shared struct {
 	mu      sync.Mutex
-	records [][]byte // all that were ever written
-	// replaced has the calls of Replace, in order.
+	records [][]byte // all records that were ever written
+	// replaced contains the calls of Replace, in order.
 	replaced []replacement
 	leader   *Member
 	cuts     []int         // number of records after each call of Lose
@@ -20,15 +21,16 @@ type Shared struct {
 	changed  chan struct{} // closed when the fields above change; nil if no member waits
 }
 
-// replacement is one call of Replace: the records from position first up to position end have
-// replaced all records before first.
+// replacement is one call of Replace: the records from position first up to
+// position end have replaced all records before first.
 type replacement struct{ first, end int }
 
 // Join returns a new member of the journal, for one process. The member has read no records yet.
 func (s *Shared) Join() *Member { return &Member{shared: s} }
 
-// Depose takes the lead away from the leading member, as a real journal does if its leader has not
-// answered for some time. The member notices it only when it writes.
+// Depose makes the leading member lose its lead, as happens in a real journal if
+// the leader has not responded for some time. The member notices it only when it
+// writes.
 func (s *Shared) Depose() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -36,9 +38,9 @@ func (s *Shared) Depose() {
 	s.tell()
 }
 
-// Lose removes the newest n records, but none before the end of the last replacement. This is the
-// effect of replacing a database by a standby that does not have these records. The leading member
-// loses the lead.
+// Lose removes the newest n records, but none before the end of the last
+// replacement. This has the same effect as replacing a database by a standby that
+// does not have these records. The leading member loses its lead.
 func (s *Shared) Lose(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -52,7 +54,7 @@ func (s *Shared) Lose(n int) {
 	s.tell()
 }
 
-// tell wakes the members that wait. The caller holds s.mu.
+// tell wakes the members that wait for a change. The caller holds s.mu.
 func (s *Shared) tell() {
 	if s.changed != nil {
 		close(s.changed)
@@ -68,17 +70,18 @@ func (s *Shared) first() int {
 	return 0
 }
 
-// Member is the shared journal as one process has it open. It implements [Journal] and
-// builder.SharedLog. Its methods are safe for concurrent use.
+// Member is the shared journal as one process has it open. It implements [Journal]
+// and builder.SharedLog. Its methods are safe for concurrent use.
 type Member struct {
 	shared *Shared
 
 	// shared.mu guards the fields below.
 	at     int // position of the next record to read
-	passed int // number of calls of Replace before
-	cuts   int // number of calls of Shared.Lose before
+	passed int // number of calls of Replace before that position
+	cuts   int // number of calls of Shared.Lose that the member has seen
 	closed bool
-	// promoted is true if records may have been lost before the member took the lead.
+	// promoted is true if records may have been lost before the member became the
+	// leader.
 	promoted bool
 }
 
@@ -132,9 +135,9 @@ func (m *Member) Replay(f func(record []byte) error) error {
 	return nil
 }
 
-// Lead waits until this member leads, which is when no other member does and it has read all
-// records. In the meantime it passes on the records that follow: see builder.SharedLog. The error
-// is one of these:
+// Lead waits until this member is the leader, which happens when no other member
+// leads and it has read all records. Until then it passes on the records that other
+// members write; see builder.SharedLog. The error is one of these:
 //
 //   - ErrClosed, wrapped
 //   - ErrLost, wrapped, if the member has read records that Lose has removed
@@ -161,9 +164,9 @@ func (m *Member) Lead(ctx context.Context, record func([]byte) error, replaced f
 	}
 }
 
-// next returns a function that passes on what the member must read next. If there is nothing to
-// read, it takes the lead if no member leads, and otherwise returns a channel that is closed when
-// something has changed.
+// next returns a function that passes on the next record or replacement to read. If
+// there is nothing to read, the member becomes the leader if no other member leads.
+// Otherwise next returns a channel that is closed when something has changed.
 func (m *Member) next(record func([]byte) error, replaced func() error) (read func() error, wait <-chan struct{}, err error) {
 	s := m.shared
 	s.mu.Lock()
@@ -196,16 +199,16 @@ func (m *Member) next(record func([]byte) error, replaced func() error) (read fu
 	return nil, s.changed, nil
 }
 
-// Promoted reports whether Shared.Lose was called between the last write and the moment at which
-// this member took the lead, so that records may be lost.
+// Promoted reports whether Shared.Lose was called between the last write and the
+// moment when this member became the leader, so that records may have been lost.
 func (m *Member) Promoted() bool {
 	m.shared.mu.Lock()
 	defer m.shared.mu.Unlock()
 	return m.promoted
 }
 
-// Close implements [Journal]. If the member leads, another one can lead next. It always returns
-// nil.
+// Close implements [Journal]. If the member is the leader, another member can
+// become the leader next. It always returns nil.
 func (m *Member) Close() error {
 	s := m.shared
 	s.mu.Lock()

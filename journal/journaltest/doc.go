@@ -1,5 +1,6 @@
-// Package journaltest tests implementations of builder.Log, which are journals in the
-// sense of package journal. A log that passes keeps what a builder writes:
+// Package journaltest tests implementations of builder.Log, which are journals in
+// the sense of package journal. A log that passes the tests keeps these properties
+// of the records that a builder writes:
 //
 //   - any bytes, also empty records, line ends, zeros and bytes that are not UTF-8
 //   - any length up to journal.MaxRecord; a log that refuses shorter records, for example
@@ -9,8 +10,8 @@
 //   - all records of a call together, and nothing of a call that is refused
 //   - concurrent calls of Append
 //
-// It does not see whether Append returns before the disk has the records. A power cut
-// shows that, or a file system for tests, such as vfs of Pebble.
+// The tests do not show whether Append returns before the records are on the disk.
+// To test that, use a power cut, or a test file system such as Pebble's vfs.
 //
 //	func TestMyLog(t *testing.T) {
 //		dir := t.TempDir()

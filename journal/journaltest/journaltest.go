@@ -11,8 +11,8 @@ import (
 	"github.com/jamq/jamq/journal"
 )
 
-// tester is the part of testing.T that the tests use. With another implementation, the tests of
-// this package can check that a faulty journal is found.
+// tester is the part of testing.T that the tests use. It is an interface so that
+// this package's own tests can check that a faulty journal is found.
 type tester interface {
 	Helper()
 	Error(args ...any)
@@ -20,8 +20,9 @@ type tester interface {
 	Fatal(args ...any)
 }
 
-// Run tests a journal. The first call of open must return an empty journal. Run closes the journal
-// several times and calls open again, which must return a journal with the same records.
+// Run tests a journal. The first call of open must return an empty journal. Run
+// closes the journal several times and calls open again, which must then return a
+// journal with the same records.
 func Run(t *testing.T, open func() journal.Journal) {
 	t.Helper()
 	const largest = 14 << 20 // more than the largest package of JAM
@@ -68,9 +69,10 @@ func refusals(t tester, j journal.Journal) {
 	want(t, j, "one", "", "three")
 }
 
-// reopened tests that a journal has its records when it is opened again, and that the next record
-// comes after the last one. It begins with a journal after a Replace: the records there are not the
-// first ones that the journal ever had, so their number is not the position of the next record.
+// reopened tests that a journal still has its records when it is opened again, and
+// that the next record comes after the last one. It starts from a journal after a
+// Replace. There, the number of records is not the position of the next record,
+// because earlier records were removed.
 func reopened(t tester, j journal.Journal, open func() journal.Journal) journal.Journal {
 	t.Helper()
 	have := []string{"four", "five", "six"}
@@ -93,8 +95,8 @@ func reopened(t tester, j journal.Journal, open func() journal.Journal) journal.
 	return j
 }
 
-// contents tests that a journal keeps records with any bytes, and of lengths around the limits that
-// databases and files have.
+// contents tests that a journal keeps records with any bytes, and with lengths
+// around the usual limits of databases and files.
 func contents(t tester, j journal.Journal, open func() journal.Journal, largest int) journal.Journal {
 	t.Helper()
 	var all [256]byte
@@ -145,8 +147,9 @@ func replays(t tester, j journal.Journal) {
 	}
 }
 
-// concurrent tests that concurrent calls of Append store all their records, those of each call
-// together and those of each writer in order.
+// concurrent tests that concurrent calls of Append store all their records. The
+// records of each call must be next to each other, and those of each writer in
+// order.
 func concurrent(t tester, j journal.Journal) {
 	t.Helper()
 	const writers, each = 8, 20
@@ -213,7 +216,8 @@ func want(t tester, j journal.Journal, records ...string) {
 	}
 }
 
-// shown returns records in a readable form. For a long record it is the beginning and the length.
+// shown returns records in a readable form. A long record is shown as its beginning
+// and its length.
 func shown(records []string) string {
 	var all []string
 	for _, record := range records {

@@ -9,8 +9,8 @@ import (
 	"github.com/jamq/jamq/journal"
 )
 
-// Shared is a journal that several processes have open and of which one leads: see
-// builder.SharedLog.
+// Shared is a journal that several processes have open, one of which is the leader;
+// see builder.SharedLog.
 type Shared interface {
 	journal.Journal
 	// Lead is described in builder.SharedLog.
@@ -64,7 +64,7 @@ func RunShared(t *testing.T, open func() Shared) {
 
 func unexpected(record []byte) error { return fmt.Errorf("%q is passed on to the leader", record) }
 
-// follower is a process that follows.
+// follower is a process that has the journal open and waits to become the leader.
 type follower struct {
 	t    *testing.T
 	log  Shared
@@ -88,7 +88,8 @@ func follow(t *testing.T, log Shared) *follower {
 	return f
 }
 
-// wants waits until the process has read what is given.
+// wants waits until the process has read as many records as are given, and compares
+// them.
 func (f *follower) wants(all ...string) {
 	f.t.Helper()
 	var have []string
