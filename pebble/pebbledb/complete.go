@@ -13,17 +13,18 @@ import (
 	"github.com/cockroachdb/pebble/vfs"
 )
 
-// ErrMissing is wrapped by the error of Open if a file of the database is missing. Open has not
-// changed the other files, so the database can be opened when the file is back.
+// ErrMissing is wrapped by the error of Open if a file of the database is missing.
+// Open has not changed the other files, so the database can be opened once the file
+// is back.
 var ErrMissing = errors.New("pebble: a file of the database is missing")
 
-// checkComplete returns an error that wraps ErrMissing if a file is missing and Pebble would not
-// notice that, but would change the other files. There are two such files:
+// checkComplete returns an error that wraps ErrMissing if a file is missing, in the
+// two cases in which Pebble would not notice that and would change the other files:
 //
-//   - The file that names the current manifest. Without it Pebble creates an empty database in the
-//     same directory.
-//   - The oldest log that is not in tables yet. Without it Pebble drops the content of the log, and
-//     the file itself if it comes back.
+//   - The file that names the current manifest is missing. Pebble would create an
+//     empty database in the same directory.
+//   - The oldest log that is not in tables yet is missing. Pebble would drop the
+//     content of the log, and delete the file if it came back.
 //
 // Pebble notices other missing files before it changes anything.
 func checkComplete(dir string, options *pebble.Options) error {
@@ -47,8 +48,9 @@ func checkComplete(dir string, options *pebble.Options) error {
 		return checkOldestLog(fs, found.ManifestFilename, names)
 	}
 	for _, name := range names {
-		// Pebble creates these files after the one that names the manifest. If the creation of a
-		// database was interrupted before that, none of them exist.
+		// Pebble creates these files after the one that names the manifest. If the
+		// creation of a database was interrupted before that, none of these files
+		// exists.
 		if kind, _ := parseName(name); kind == kindLog || kind == kindTable || kind == kindOptions {
 			return fmt.Errorf("%w: %s has %s, but no file CURRENT (or marker.*) that names its manifest", ErrMissing, dir, name)
 		}
@@ -56,13 +58,14 @@ func checkComplete(dir string, options *pebble.Options) error {
 	return nil
 }
 
-// checkOldestLog returns an error if names, the files of a database, do not include the oldest log
-// that its manifest needs.
+// checkOldestLog returns an error if names, the files of a database, do not include
+// the oldest log that the database's manifest needs.
 //
-// When Pebble opens a database, it first writes a manifest that needs a new log, then creates the
-// log, and then writes its options. Manifest and log have successive numbers. A crash between the
-// first two steps leaves a database without a log in which nothing is missing. checkOldestLog
-// recognizes this case: no file is newer than the manifest and the log.
+// When Pebble opens a database, it first writes a manifest that needs a new log,
+// then creates the log, and then writes its options. Manifest and log have
+// successive numbers. A crash between the first two steps leaves a database that
+// lacks the log although nothing was lost. checkOldestLog recognizes this case,
+// because no file is newer than the manifest and the log.
 func checkOldestLog(fs vfs.FS, manifest string, names []string) error {
 	want, err := oldestLog(fs, manifest)
 	if err != nil || want == 0 {
@@ -84,14 +87,15 @@ func checkOldestLog(fs vfs.FS, manifest string, names []string) error {
 	return fmt.Errorf("%w: %s needs %06d.log", ErrMissing, manifest, want)
 }
 
-// An entry of a manifest can begin with fields that have these tags.
+// An entry of a manifest can begin with fields that have the following tags.
 const (
 	tagComparer = 1
 	tagLog      = 2
 )
 
-// oldestLog returns the number of the oldest log that a manifest needs, or 0 if no complete entry
-// of the manifest names one. Like Pebble, it treats a damaged entry as the end of the manifest.
+// oldestLog returns the number of the oldest log that a manifest needs, or 0 if no
+// complete entry of the manifest contains it. Like Pebble, it treats a damaged
+// entry as the end of the manifest.
 func oldestLog(fs vfs.FS, manifest string) (log uint64, err error) {
 	file, err := fs.Open(manifest)
 	if err != nil {
@@ -132,8 +136,8 @@ const (
 	kindManifest
 )
 
-// parseName returns the kind and the number of a database file by its name. Both are zero for other
-// files.
+// parseName returns the kind and the number of a database file, given its name.
+// Both are zero for other files.
 func parseName(name string) (kind, uint64) {
 	of, digits := kind(0), ""
 	if before, after, cut := strings.Cut(name, "-"); cut {

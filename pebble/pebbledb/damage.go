@@ -7,20 +7,22 @@ import (
 	"github.com/cockroachdb/pebble"
 )
 
-// indexBlock is the size of a table's index, in bytes, above which Pebble splits the index into two
-// levels. The value is so large that no table has a split index.
+// indexBlock is the size of a table's index, in bytes, above which Pebble splits
+// the index into two levels. The value is so large that no table gets a split
+// index.
 //
-// A split index hides damage. If a compaction by Pebble 1.1.5 cannot read a block under such an
-// index, it drops the rest of the table and returns no error, so that the keys are lost.
+// A split index would hide damage. If a compaction by Pebble 1.1.5 cannot read a
+// block under a split index, it drops the rest of the table without an error, so
+// that the keys are lost.
 const indexBlock = 16 << 20
 
-// reportDamage changes options so that an error of a flush or compaction, such as a wrong checksum,
-// is stored in guard. Later commits then return this error.
+// reportDamage changes options so that an error of a flush or compaction, such as a
+// wrong checksum, is stored in guard, and later commits return this error.
 //
-// Pebble repeats a failed compaction at once and without end. After an error, reportDamage
-// therefore sets the number of concurrent compactions to 0.
+// Pebble repeats a failed compaction immediately and endlessly. After an error,
+// reportDamage therefore sets the number of concurrent compactions to 0.
 func reportDamage(options *pebble.Options, g *guard) {
-	for i := range options.Levels { // the last one is also that of all lower levels
+	for i := range options.Levels { // the last entry also applies to all lower levels
 		options.Levels[i].IndexBlockSize = indexBlock
 	}
 	listener := *options.EventListener

@@ -19,11 +19,13 @@ var ErrDisk = errors.New("pebble: the disk failed")
 // ErrInUse is wrapped by the error of Open if this or another process has the database open.
 var ErrInUse = errors.New("pebble: the database is in use, and only one process can use it")
 
-// guard is the file system that Pebble gets. It hides from Pebble that the disk has failed.
+// guard is the file system that Pebble uses. It hides disk failures from Pebble,
+// and reports them to the store.
 //
-// Pebble cannot continue after a failed write: it panics while it holds its locks, or it calls
-// Logger.Fatalf, often on internal goroutines, so that no caller can recover. A failed flush is
-// tried again without end while writers wait. From the first operation that fails, guard therefore
+// Pebble cannot continue after a failed write: it panics while it holds its locks,
+// or it calls Logger.Fatalf, often on internal goroutines, so that no caller can
+// recover. It retries a failed flush endlessly while writers wait. From the first
+// failed operation on, guard therefore
 //
 //   - keeps the error, which err returns;
 //   - changes nothing on the disk any more, so that the disk is in the same state as after a crash
@@ -31,14 +33,15 @@ var ErrInUse = errors.New("pebble: the database is in use, and only one process 
 //   - reports success to Pebble, and keeps files that Pebble creates from then on in memory, so
 //     that no goroutine of Pebble panics or waits.
 //
-// guard stores the error before it reports success to Pebble. A writer that checks for the error
-// after its commit therefore never takes a lost write for durable. A write that ends at the same
-// time as the failure may be reported as failed although it is durable.
+// guard stores the error before it reports success to Pebble. A writer that checks
+// for the error after its commit therefore never mistakes a lost write for a
+// durable one. A write that ends at the same time as the failure may be reported as
+// failed although it is durable.
 type guard struct {
 	vfs.FS
 	memory  *vfs.MemFS
 	failure atomic.Pointer[failure]
-	damaged atomic.Bool // Pebble cannot read a file: see reportDamage
+	damaged atomic.Bool // Pebble cannot read a file; see reportDamage
 }
 
 type failure struct{ err error }
@@ -60,8 +63,8 @@ func (g *guard) fail(cause error) {
 	g.failure.CompareAndSwap(nil, &failure{fmt.Errorf("%w: %w", ErrDisk, cause)})
 }
 
-// do runs an operation that changes the disk, unless the disk has failed before. It reports whether
-// the operation has succeeded.
+// do runs an operation that changes the disk, unless the disk has already failed.
+// It reports whether the operation has succeeded.
 func (g *guard) do(operation func() error) bool {
 	if g.err() != nil {
 		return false
@@ -73,8 +76,8 @@ func (g *guard) do(operation func() error) bool {
 	return true
 }
 
-// file creates or opens a file by calling make: on the disk or, after a failure of the disk, in
-// memory.
+// file creates or opens a file by calling make with the disk or, after a failure of
+// the disk, with a file system in memory.
 func (g *guard) file(name string, make func(vfs.FS) (vfs.File, error)) (f vfs.File, err error) {
 	made := g.do(func() error {
 		f, err = make(g.FS)
@@ -99,8 +102,9 @@ func (g *guard) OpenReadWrite(name string, opts ...vfs.OpenOption) (vfs.File, er
 	return g.file(name, func(fs vfs.FS) (vfs.File, error) { return fs.OpenReadWrite(name, opts...) })
 }
 
-// ReuseForWrite implements vfs.FS. After a failure the old file may exist only on the disk, so
-// ReuseForWrite creates a new one in memory instead, as the interface allows.
+// ReuseForWrite implements vfs.FS. After a failure, the old file may exist only on
+// the disk, so ReuseForWrite creates a new file in memory instead, which the
+// interface allows.
 func (g *guard) ReuseForWrite(oldname, newname string) (vfs.File, error) {
 	return g.file(newname, func(fs vfs.FS) (vfs.File, error) {
 		if fs == vfs.FS(g.memory) {
@@ -183,15 +187,15 @@ func (g *guard) RemoveAll(name string) error {
 	return nil
 }
 
-// guarded is a file, or a directory, that was opened before the disk failed. After the failure,
-// changes to it have no effect on the disk.
+// guarded is a file or directory that was opened before the disk failed. After the
+// failure, changes to it have no effect on the disk.
 type guarded struct {
 	vfs.File
 	guard *guard
-	// readBack is set for tables, because Pebble reads a table after it has written it. A table
-	// that was not finished before the failure must not look complete. Pebble therefore sees the
-	// error, drops the table, and creates it again in memory. Logs and manifests are read only by
-	// Open.
+	// readBack is set for tables, because Pebble reads a table after it has written
+	// it. A table that was not finished before the failure must not look complete.
+	// Pebble therefore sees the error, drops the table, and creates it again in
+	// memory. Logs and manifests do not need this, because only Open reads them.
 	readBack bool
 }
 
@@ -255,10 +259,10 @@ func (f *guarded) Close() error {
 	return f.do(func() error { return err })
 }
 
-// logger treats fatal errors of Pebble as failures of the disk: it stores the error in guard and
-// returns, so that the error neither ends the process nor panics. Nothing changes the disk
-// afterwards. Since guard hides failed operations, the fatal errors that remain are about files
-// that Pebble finds missing or damaged.
+// logger turns fatal errors of Pebble into failures of the disk: it stores the
+// error in guard and returns, so that the error neither ends the process nor
+// panics. Nothing changes the disk afterwards. Since guard hides failed operations,
+// the remaining fatal errors concern files that Pebble finds missing or damaged.
 type logger struct {
 	pebble.Logger
 	guard *guard

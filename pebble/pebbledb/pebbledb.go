@@ -1,14 +1,15 @@
 // Package pebbledb opens Pebble databases for the stores of this repository so
 // that neither a crash nor a failing disk loses acknowledged data.
 //
-// A [DB] outlives its disk: if an operation on its files fails, for example
-// because the disk is full, the process continues. All later commits return an
-// error that wraps [ErrDisk], and the files do not change any more. Close it,
-// free space, and Open continues with the acknowledged data.
+// A [DB] outlives its disk: if an operation on its files fails, for example because
+// the disk is full, the process continues. All later commits return an error that
+// wraps [ErrDisk], and the files do not change any more. After the host has closed
+// the DB and freed space, Open continues with the acknowledged data.
 //
-// The same happens when Pebble finds damage in the background, for example while it
-// compacts tables. The error has the number of the table, and the offset. Then restore the
-// disk: the damaged table is found again after the next Open.
+// The same happens if Pebble finds damage in the background, for example while it
+// compacts tables. The error contains the number of the table and the offset. The
+// operator must then restore the disk, because the damaged table is found again
+// after the next Open.
 package pebbledb
 
 import (
@@ -25,20 +26,22 @@ import (
 // disk has failed. Its methods are safe for concurrent use, except Close.
 type DB struct {
 	pebble *pebble.DB
-	check  func() error // nil if the database has no guard
+	check  func() error // returns the failure of the disk; nil if there is no guard
 	owned  bool
 }
 
-// Open opens a database, or creates an empty one. If options is nil, they are Pebble's defaults
-// without its log. Open sets IndexBlockSize of all levels. Errors wrap ErrInUse or ErrMissing, or
-// they are those of a file and contain its name. If a table is missing, the error is Pebble's.
+// Open opens a database, or creates an empty one. If options is nil, Pebble's
+// defaults are used, without logging. Open sets IndexBlockSize of all levels.
+// Errors wrap ErrInUse or ErrMissing, or come from a file and contain its name. If
+// a table is missing, the error is Pebble's.
 //
-// Before Open changes an existing database, it calls the checks with the database, which they can
-// only read. If one of them returns an error, Open returns that error and has not changed the
-// files.
+// Before Open changes an existing database, it calls the checks with a read-only
+// view of the database. If a check returns an error, Open returns that error and
+// has not changed the files.
 //
-// Pebble creates directories without making their names durable. Open does that, up to the first
-// directory that already existed. Otherwise a new database could be gone after a crash.
+// Pebble creates directories without making their names durable. Open makes them
+// durable, up to the first directory that already existed. Otherwise a new database
+// could be gone after a crash.
 func Open(dir string, options *pebble.Options, checks ...func(*pebble.DB) error) (*DB, error) {
 	if options == nil {
 		options = &pebble.Options{Logger: Silent}
@@ -73,8 +76,8 @@ func Open(dir string, options *pebble.Options, checks ...func(*pebble.DB) error)
 	return &DB{pebble: db, check: g.err, owned: true}, nil
 }
 
-// openChecked opens a database after calling the checks. It holds one lock during both, so that no
-// other process can change the database in between.
+// openChecked opens a database after calling the checks. It holds a lock during
+// both, so that no other process can change the database in between.
 func openChecked(dir string, options *pebble.Options, checks []func(*pebble.DB) error) (*pebble.DB, error) {
 	if _, err := options.FS.Stat(dir); err != nil && options.ErrorIfNotExists {
 		return nil, fmt.Errorf("%w: %s", pebble.ErrDBDoesNotExist, dir)
@@ -104,8 +107,8 @@ func openChecked(dir string, options *pebble.Options, checks []func(*pebble.DB) 
 	return openPebble(dir, options)
 }
 
-// inspect opens an existing database for reading and calls the checks with it. If there is no
-// database, it does nothing.
+// inspect opens an existing database read-only and calls the checks with it. It
+// does nothing if there is no database.
 func inspect(dir string, options *pebble.Options, checks []func(*pebble.DB) error) error {
 	if len(checks) == 0 || options.ErrorIfExists {
 		return nil
@@ -127,8 +130,8 @@ func inspect(dir string, options *pebble.Options, checks []func(*pebble.DB) erro
 	return err
 }
 
-// openPebble calls pebble.Open and returns an error instead of a panic. pebble.Open panics if some
-// files contradict each other.
+// openPebble calls pebble.Open, and turns a panic into an error. pebble.Open panics
+// if some files contradict each other.
 func openPebble(dir string, options *pebble.Options) (db *pebble.DB, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -138,9 +141,10 @@ func openPebble(dir string, options *pebble.Options) (db *pebble.DB, err error) 
 	return pebble.Open(dir, options)
 }
 
-// Borrow returns a DB for a database that another part of the host has opened and will close. check
-// returns the failure of its disk, as [DB.Err] does, or nil. If check is nil, a failure of the disk
-// ends the process, as in Pebble without a guard.
+// Borrow returns a DB for a database that another part of the host has opened and
+// will close. check returns the failure of the database's disk or nil, like
+// [DB.Err]. If check is nil, a disk failure ends the process, as in Pebble without
+// a guard.
 func Borrow(db *pebble.DB, check func() error) *DB { return &DB{pebble: db, check: check} }
 
 // Pebble returns the Pebble database itself. Writes to it must go through [DB.Commit]; after any
@@ -156,14 +160,16 @@ func (d *DB) Err() error {
 	return d.check()
 }
 
-// Commit writes a batch and waits until it is durable. If Commit returns an error, the database has
-// the whole batch or nothing of it after the next Open. If the disk has failed, the error wraps
-// ErrDisk, and later commits have no effect on the disk.
+// Commit writes a batch and waits until it is durable. If Commit returns an error,
+// the database contains either the whole batch or nothing of it after the next
+// Open. If the disk has failed, the error wraps ErrDisk, and later commits have no
+// effect on the disk.
 func (d *DB) Commit(batch *pebble.Batch) error { return d.commit(batch, pebble.Sync) }
 
-// CommitLazily writes a batch without waiting until it is durable. The batch becomes durable with
-// the next Commit, or earlier. After a crash before that, the database has no change of this batch
-// and none of the batches after it. Errors are those of Commit.
+// CommitLazily writes a batch without waiting until it is durable. The batch
+// becomes durable with the next Commit, or earlier. If the process crashes before
+// that, the database contains no change of this batch or of later batches. Errors
+// are those of Commit.
 func (d *DB) CommitLazily(batch *pebble.Batch) error { return d.commit(batch, pebble.NoSync) }
 
 func (d *DB) commit(batch *pebble.Batch, options *pebble.WriteOptions) error {
@@ -176,8 +182,9 @@ func (d *DB) commit(batch *pebble.Batch, options *pebble.WriteOptions) error {
 	return d.Err()
 }
 
-// Close closes the database, unless it is borrowed. If the disk has failed, Close returns the error
-// of Err and leaves the disk as it was at the failure.
+// Close closes the database, unless it is borrowed. If the disk has failed, Close
+// returns the error of Err and leaves the disk in the state that it had at the
+// failure.
 func (d *DB) Close() error {
 	if !d.owned {
 		return nil
@@ -216,12 +223,12 @@ type silent struct{}
 
 func (silent) Infof(string, ...any) {}
 
-// Fatalf panics. It must not return, because Pebble cannot continue after a fatal error. A database
-// that [Open] has opened never calls it.
+// Fatalf panics. It must not return, because Pebble cannot continue after a fatal
+// error. A database that [Open] has opened never calls it.
 func (silent) Fatalf(format string, args ...any) { panic(fmt.Sprintf("pebble: "+format, args...)) }
 
-// End returns the first key after all keys that begin with a prefix, or nil if there is no such
-// key.
+// End returns the first key after all keys that begin with prefix, or nil if there
+// is no such key.
 func End(prefix []byte) []byte {
 	for n := len(prefix); n > 0; n-- {
 		if last := prefix[n-1]; last < 0xff {

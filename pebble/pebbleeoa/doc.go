@@ -5,7 +5,7 @@
 //	defer s.Close()
 //	e, err := eoa.New(cfg, account, s, chain, signer)
 //
-// Every step is one batch, which is synced to disk before the call returns.
-// After a crash a step is in the database completely or not at all: Pebble
-// ignores a torn end of its log when it opens.
+// Every step is one batch, which is synced to disk before the call returns. After a
+// crash, a step is in the database completely or not at all, because Pebble ignores
+// a torn end of its log when it opens a database.
 package pebbleeoa

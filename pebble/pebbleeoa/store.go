@@ -21,25 +21,26 @@ type Options struct {
 	// DB is a database of the host, which Close does not close. Nil means that Open opens a
 	// database in its directory.
 	DB *pebble.DB
-	// Check is called after each access to DB, unless it is nil. If it returns an error, the access
-	// fails with that error. A host that hides failures of the disk from Pebble must set it;
-	// without it a failing disk under DB ends the process. Check is ignored if DB is nil.
+	// Check is called after each access to DB, unless it is nil. If it returns an
+	// error, the access fails with that error. A host that hides disk failures from
+	// Pebble must set Check; without it, a disk failure under DB ends the process.
+	// Check is ignored if DB is nil.
 	Check func() error
-	// Prefix begins all keys of the store, so that other data can be in the same database. No other
-	// prefix in the database may begin with it.
+	// Prefix is the prefix of all keys of the store, so that the same database can
+	// contain other data. No other prefix in the database may begin with it.
 	Prefix []byte
 	// Pebble configures the database that Open opens if DB is nil. Nil means Pebble's defaults
 	// without logging. If the disk fails, the store returns errors that wrap ErrDisk.
 	Pebble *pebble.Options
 }
 
-// ErrDisk is wrapped by errors after the disk under the database has failed, for example because
-// the disk is full. The cause is wrapped too. After the next Open, the database has the whole step
-// that failed or nothing of it.
+// ErrDisk is wrapped by errors after the disk under the database has failed, for
+// example because the disk is full. The cause is wrapped too. After the next Open,
+// the database contains either the whole step that failed or nothing of it.
 //
-// Until then reads fail as well, because the contents of memory may not be on the disk. When the
-// disk works again, the host closes the store and opens it again. The store then continues with
-// everything that was accepted.
+// Until then, reads fail as well, because the contents of memory may not be on the
+// disk. When the disk works again, the host closes the store and opens it again.
+// The store then continues with everything that was accepted.
 var ErrDisk = pebbledb.ErrDisk
 
 // ErrClosed is wrapped by the errors of all methods after Close.
@@ -52,12 +53,12 @@ type Store struct {
 	kv *kv
 }
 
-// Open opens the store in dir, or in Options.DB if that is set, and creates it if it does not
-// exist. Errors come from Pebble.
+// Open opens the store in dir, or in Options.DB if that is set, and creates it if
+// necessary. Errors come from Pebble.
 //
-// Only one process can have the database open. If Open finds a lease, the process that held it must
-// therefore have died, and Open ends the lease so that no executor waits for it. A store must not
-// be opened twice in one process.
+// Only one process can have the database open. If Open finds a lease, the process
+// that held it must have died, so Open ends the lease and no executor has to wait
+// for it. A store must not be opened twice in one process.
 func Open(dir string, options Options) (*Store, error) {
 	db := pebbledb.Borrow(options.DB, options.Check)
 	if options.DB == nil {
@@ -74,8 +75,8 @@ func Open(dir string, options Options) (*Store, error) {
 	return s, nil
 }
 
-// breakLeases ends all leases. It finds them because an account with a lease is due when the lease
-// ends.
+// breakLeases ends all leases. It finds them through Due, because an account with a
+// lease is due when the lease ends.
 func (s *Store) breakLeases(ctx context.Context) error {
 	all, err := s.Due(ctx, time.Unix(0, math.MaxInt64), math.MaxInt)
 	for _, a := range all {
@@ -98,16 +99,17 @@ func (s *Store) Close() error {
 	return s.kv.db.Close()
 }
 
-// kv implements kvstore.KV with a prefix.
+// kv implements kvstore.KV on a database, with a prefix for all keys.
 type kv struct {
 	db     *pebbledb.DB
 	prefix []byte
 
-	using  sync.RWMutex // read-locked during a call
+	using  sync.RWMutex // read-locked during each call
 	closed bool
 }
 
-// use begins a call. The caller calls done at its end.
+// use begins a call, and returns ErrClosed after Close. The caller must call done
+// at the end of the call.
 func (k *kv) use() (done func(), err error) {
 	k.using.RLock()
 	if k.closed { // Pebble would panic

@@ -11,12 +11,12 @@ import (
 	"github.com/cockroachdb/pebble/vfs"
 )
 
-// acknowledged is a file beside the database. It contains the number that follows the last
-// acknowledged record. Pebble treats damage in its log like an incomplete end, and drops the
-// records after it without an error; this file shows the loss.
+// acknowledged is a file beside the database. It contains the number that follows
+// the last acknowledged record. Pebble treats damage in its log like an incomplete
+// end, and drops the records after it without an error; this file reveals the loss.
 //
-// Writes to the file are not synced. The file survives the death of the process. After a power
-// failure the number may be too low, which causes no false alarm.
+// Writes to the file are not synced. The file survives the death of the process.
+// After a power failure, the number may be too low, which causes no false alarm.
 type acknowledged struct{ file vfs.File }
 
 const acknowledgedName = "acknowledged"
@@ -79,9 +79,9 @@ func (a *acknowledged) note(next uint64) error {
 	return nil
 }
 
-// reset sets the number to zero and syncs the file. Without the sync, a power failure could restore
-// the old number, and Open would report records as lost that were removed on purpose. The error
-// wraps ErrDisk.
+// reset sets the number to zero and syncs the file. Without the sync, a power
+// failure could restore the old number, and Open would report records as lost that
+// were removed on purpose. The error wraps ErrDisk.
 func (a *acknowledged) reset() error {
 	if a == nil {
 		return nil

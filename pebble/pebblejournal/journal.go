@@ -21,12 +21,14 @@ type Options struct {
 	// DB is the database in which the journal is stored. Close does not close it. Nil means a
 	// separate database in the directory that is passed to Open.
 	DB *pebble.DB
-	// Check is called after each write to DB, unless it is nil. If it returns an error, the write
-	// fails with that error. A host that hides disk failures from Pebble must set it; without it a
-	// disk failure under DB ends the process. Check is not used if DB is nil.
+	// Check is called after each write to DB, unless it is nil. If it returns an
+	// error, the write fails with that error. A host that hides disk failures from
+	// Pebble must set Check; without it, a disk failure under DB ends the process.
+	// Check is not used if DB is nil.
 	Check func() error
-	// Prefix begins all keys of the journal, so that several journals and other data can be in the
-	// same database. No other prefix in the database may begin with it. The default is empty.
+	// Prefix is the prefix of all keys of the journal, so that the same database
+	// can contain several journals and other data. No other prefix in the database
+	// may begin with it. The default is empty.
 	Prefix []byte
 	// Pebble configures the database that is opened if DB is nil. Nil means
 	// Pebble's defaults without its log messages. If the disk fails, writes
@@ -34,24 +36,25 @@ type Options struct {
 	Pebble *pebble.Options
 }
 
-// ErrDisk is wrapped by errors after a failure of the disk under the journal's database, for
-// example because the disk was full. The cause is wrapped too. After the next Open, the journal has
-// all records of the failed write or none of them. Later writes do not reach the disk. When the
-// disk works again, the host closes the journal and opens it again, and the journal continues after
-// the acknowledged records.
+// ErrDisk is wrapped by errors after a failure of the disk under the journal's
+// database, for example because the disk was full. The cause is wrapped too. After
+// the next Open, the journal contains either all records of the failed write or
+// none of them. Later writes do not reach the disk. When the disk works again, the
+// host closes the journal and opens it again, and the journal continues after the
+// acknowledged records.
 var ErrDisk = pebbledb.ErrDisk
 
 // Journal is a journal in a Pebble database. Its methods are safe for
 // concurrent use, except that Close must not be called during Replay.
 type Journal struct {
 	prefix  []byte
-	failure atomic.Pointer[error] // first failed write
+	failure atomic.Pointer[error] // error of the first failed write
 
 	mu          sync.Mutex
 	db          *pebbledb.DB // nil after Close
-	first, next uint64       // numbers of first and next record
+	first, next uint64       // numbers of the first record and of the next one
 	cut         int
-	acked       *acknowledged // nil without a directory
+	acked       *acknowledged // nil if Open got no directory
 }
 
 var _ journal.Journal = (*Journal)(nil)
@@ -106,9 +109,9 @@ func fileSystem(options Options) vfs.FS {
 	return vfs.Default
 }
 
-// openDatabase opens the database of a journal. If records of the journal were acknowledged, the
-// database must exist and contain them. Otherwise Open would create a new one, and the loss would
-// stay unnoticed.
+// openDatabase opens the database of a journal. If records of the journal were
+// acknowledged, the database must already exist and contain them. Otherwise Open
+// would create a new database, and the loss would go unnoticed.
 func openDatabase(fs vfs.FS, dir string, options Options) (*pebbledb.DB, error) {
 	pebbleOptions := options.Pebble
 	if pebbleOptions == nil {
@@ -128,9 +131,10 @@ func openDatabase(fs vfs.FS, dir string, options Options) (*pebbledb.DB, error) 
 	})
 }
 
-// CheckAcknowledged returns an error that wraps journal.ErrCorrupt if Options.DB does not have the
-// last record that was acknowledged according to the file in a directory. It changes nothing, so a
-// host can call it before Open, even with a database that can only be read.
+// CheckAcknowledged returns an error that wraps journal.ErrCorrupt if Options.DB
+// lacks the last record that was acknowledged, according to the file in the
+// directory. It changes nothing, so a host can call it before Open, even with a
+// read-only database.
 func CheckAcknowledged(dir string, options Options) error {
 	acknowledged, err := readAcknowledged(fileSystem(options), dir)
 	if err != nil || acknowledged == 0 {
@@ -154,15 +158,16 @@ func CheckAcknowledged(dir string, options Options) error {
 	return nil
 }
 
-// lost returns the error for a journal in which the records from one number to another are missing.
+// lost returns the error for a journal in which the acknowledged records from
+// number next on are damaged or missing.
 func lost(next, acknowledged uint64) error {
 	return fmt.Errorf("%w: records %d to %d were acknowledged but are damaged or missing", journal.ErrCorrupt, next, acknowledged-1)
 }
 
-// repair finds the first and the last record, and removes damaged records at the end together with
-// those appended in the same call. acknowledged is the number that follows the last acknowledged
-// record. If one of the damaged records was acknowledged, repair removes nothing and returns
-// ErrCorrupt.
+// repair finds the first and the last record, and removes damaged records at the
+// end, together with those that were appended in the same call. acknowledged is the
+// number that follows the last acknowledged record. If one of the damaged records
+// was acknowledged, repair removes nothing and returns ErrCorrupt.
 func (j *Journal) repair(acknowledged uint64) error {
 	first, next, all, err := j.scan(j.db, nil)
 	if err != nil {
@@ -182,9 +187,9 @@ func (j *Journal) repair(acknowledged uint64) error {
 	return errors.Join(err, batch.Close())
 }
 
-// scan calls f with each record that is intact, if all records that were appended in the same call
-// are intact too. It returns the number of the first such record, the number after the last one,
-// and how many other records follow.
+// scan calls f with each intact record, provided that all records appended in the
+// same call are intact too. It returns the number of the first such record, the
+// number after the last one, and how many other records follow.
 func (j *Journal) scan(db *pebbledb.DB, f func(number uint64, record []byte) error) (first, next uint64, more int, err error) {
 	it, err := db.Pebble().NewIter(&pebble.IterOptions{LowerBound: j.key(0), UpperBound: j.key(math.MaxUint64)})
 	if err != nil {
@@ -230,7 +235,8 @@ func (j *Journal) scan(db *pebbledb.DB, f func(number uint64, record []byte) err
 	return first, next, more + len(batch), it.Error()
 }
 
-// parse decodes a key and its value.
+// parse decodes a key and its value. together means that the next record was
+// appended in the same call.
 func (j *Journal) parse(key, value []byte) (number uint64, record []byte, together, intact bool) {
 	number = binary.BigEndian.Uint64(key[len(j.prefix):])
 	if len(value) < headerSize || binary.LittleEndian.Uint32(value) != sum(number, value[sumSize:]) || value[sumSize] > 1 {
@@ -249,14 +255,15 @@ func (j *Journal) key(number uint64) []byte {
 	return binary.BigEndian.AppendUint64(append([]byte(nil), j.prefix...), number)
 }
 
-// Cut returns how many records Open has removed because they were damaged, or were appended in the
-// same call as a damaged one. None of them had been acknowledged.
+// Cut returns how many records Open has removed because they were damaged or were
+// appended in the same call as a damaged record. None of them had been
+// acknowledged.
 func (j *Journal) Cut() int { return j.cut }
 
-// Append implements journal.Journal. Errors wrap journal.ErrTooLarge, journal.ErrClosed,
-// journal.ErrFailed or ErrDisk, or they are Pebble's. After ErrFailed, ErrDisk or an error of
-// Pebble, the host must open the journal again. Until then it is unknown whether the journal has
-// the records.
+// Append implements journal.Journal. Errors wrap journal.ErrTooLarge,
+// journal.ErrClosed, journal.ErrFailed or ErrDisk, or come from Pebble. After
+// ErrFailed, ErrDisk or an error of Pebble, the host must open the journal again.
+// Until then it is unknown whether the journal contains the records.
 func (j *Journal) Append(records ...[]byte) error { return j.write(records, false) }
 
 // Replace implements journal.Journal. Errors are those of Append.
@@ -293,7 +300,7 @@ func (j *Journal) Err() error {
 }
 
 func (j *Journal) commit(records [][]byte, replace bool) error {
-	if replace && len(records) == 0 { // the next Open restarts at 1
+	if replace && len(records) == 0 { // because the next Open restarts at 1
 		if err := j.acked.reset(); err != nil {
 			return err
 		}

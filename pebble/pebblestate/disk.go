@@ -11,7 +11,7 @@ import (
 	"github.com/jamq/jamq/statedb"
 )
 
-// ErrPrefix is returned for a prefix that consists of bytes 0xff only.
+// ErrPrefix is returned for a prefix that consists only of bytes 0xff.
 var ErrPrefix = errors.New("pebblestate: invalid prefix")
 
 // Options configures [Open]. The zero value is valid.
@@ -19,34 +19,38 @@ type Options struct {
 	// DB is a database of the host, which Close does not close. Nil means that Open opens a
 	// database in its directory.
 	DB *pebble.DB
-	// Check is called after each write to DB, unless it is nil. If it returns an error, the write
-	// fails with that error. A host that hides failures of the disk from Pebble must set it;
-	// without it a failing disk under DB ends the process. Check is ignored if DB is nil.
+	// Check is called after each write to DB, unless it is nil. If it returns an
+	// error, the write fails with that error. A host that hides disk failures from
+	// Pebble must set Check; without it, a disk failure under DB ends the process.
+	// Check is ignored if DB is nil.
 	Check func() error
-	// Prefix begins all keys of the state, so that several stores and other data can be in the same
-	// database. It must be empty or have a byte other than 0xff. No other prefix in the database
-	// may begin with it.
+	// Prefix is the prefix of all keys of the state, so that the same database can
+	// contain several stores and other data. It must be empty or contain a byte
+	// other than 0xff. No other prefix in the database may begin with it.
 	Prefix []byte
-	// Lazy makes Write return before the records are durable. It is for a host that can lead the
-	// state from an earlier one to the present one, for example by a log in the same database. The
-	// records become durable in their order, at the latest with the next write to the database that
-	// is synced. After a crash, the disk has the state of some earlier moment.
+	// Lazy makes Write return before the records are durable. It is for a host that
+	// can bring an earlier state up to date again, for example with a log in the
+	// same database. The records become durable in their order, at the latest with
+	// the next synced write to the database. After a crash, the disk has the state
+	// of some earlier moment.
 	Lazy bool
-	// Pebble configures the database that Open opens if DB is nil. Nil means Pebble's defaults,
-	// except that MemTableSize is the constant of this package and that there is no logging. If the
-	// disk fails, writes return errors that wrap ErrDisk.
+	// Pebble configures the database that Open opens if DB is nil. Nil means
+	// Pebble's defaults without logging, and with this package's MemTableSize. If
+	// the disk fails, writes return errors that wrap ErrDisk.
 	Pebble *pebble.Options
 }
 
-// MemTableSize is the recommended size of Pebble's memory table, in bytes. Up to two tables are in
-// memory. With Pebble's default of 4 MiB, the database rewrites a large state so often that a
-// durable block costs half as much processor time again as a block in memory.
+// MemTableSize is the recommended size of Pebble's memory table, in bytes. Up to
+// two tables are in memory. With Pebble's default of 4 MiB, the database rewrites a
+// large state so often that a durable block costs half as much processor time again
+// as a block in memory.
 const MemTableSize = 32 << 20
 
-// ErrDisk is wrapped by errors after the disk under the database has failed, for example because
-// the disk is full. The cause is wrapped too. After the next Open, the database has the whole write
-// that failed or nothing of it. Later writes do not reach the disk. When the disk works again, the
-// host closes the database and opens it again, and it continues with everything that was written
+// ErrDisk is wrapped by errors after the disk under the database has failed, for
+// example because the disk is full. The cause is wrapped too. After the next Open,
+// the database contains either the whole failed write or nothing of it. Later
+// writes do not reach the disk. When the disk works again, the host closes the
+// database and opens it again, and it continues with everything that was written
 // before.
 var ErrDisk = pebbledb.ErrDisk
 
@@ -55,7 +59,7 @@ type Disk struct {
 	db     *pebbledb.DB
 	lazy   bool
 	prefix []byte
-	end    []byte // first key after prefix; nil: none
+	end    []byte // first key after all keys with the prefix; nil if there is none
 }
 
 var _ statedb.Disk = (*Disk)(nil)
@@ -100,8 +104,8 @@ func (d *Disk) Write(records []statedb.Record) error {
 	return nil
 }
 
-// size returns an upper limit for the size of a batch of records, in bytes, so that the batch can
-// be allocated once.
+// size returns an upper limit for the size of a batch of records, in bytes, so that
+// memory for the batch is allocated only once.
 func (d *Disk) size(records []statedb.Record) int {
 	const overhead = 32 // header of the batch; kind and lengths of a record
 	size := overhead

@@ -4,8 +4,8 @@
 //	disk, err := pebblestate.Open(dir, pebblestate.Options{})
 //	store, err := statedb.Open(statedb.Config{Disk: disk})
 //
-// The database has the values of one root, and a write set for each other root.
-// All records of one change are one batch, which is synced before the call
+// The database contains the values of one root, and a write set for each other
+// root. All records of one change are one batch, which is synced before the call
 // returns. A crash at any moment leaves the state before or after the change. A
 // disk belongs to one store at a time.
 package pebblestate

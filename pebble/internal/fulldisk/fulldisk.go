@@ -1,6 +1,6 @@
-// Package fulldisk is a file system for tests whose operations fail on demand,
-// as on a full or broken disk. Unlike Pebble's errorfs it also fails the syncs
-// of data, and a failed write leaves half of its bytes.
+// Package fulldisk is a file system for tests whose operations fail on demand, as
+// they do on a full or broken disk. Unlike Pebble's errorfs, it also fails the
+// syncs of data, and a failed write leaves half of its bytes on the disk.
 package fulldisk
 
 import (
@@ -9,17 +9,18 @@ import (
 	"github.com/cockroachdb/pebble/vfs"
 )
 
-// disk wraps a file system. Each operation that changes it fails if the function fault returns an
-// error.
+// disk wraps a file system. Each operation that changes the disk first calls fault,
+// and fails if fault returns an error.
 type disk struct {
 	vfs.FS
 	fault func(op, name string) error
 }
 
-// Wrap returns a file system that behaves like inner, except for the faults that a test wants.
-// Before each operation that changes the disk, fault is called, from any goroutine; if it returns
-// an error, the operation fails with that error. Reads and removals never fail, because they
-// succeed on a full disk too.
+// Wrap returns a file system that behaves like inner, except for the faults that a
+// test wants. Before each operation that changes the disk, fault is called,
+// possibly from several goroutines. If it returns an error, the operation fails
+// with that error. Reads and removals never fail, because they succeed on a full
+// disk too.
 func Wrap(inner vfs.FS, fault func(op, name string) error) vfs.FS { return &disk{inner, fault} }
 
 func (d *disk) file(op, name string, make func() (vfs.File, error)) (vfs.File, error) {
@@ -55,7 +56,8 @@ func (d *disk) ReuseForWrite(oldname, newname string) (vfs.File, error) {
 	return d.file("reuse", newname, func() (vfs.File, error) { return d.FS.ReuseForWrite(oldname, newname) })
 }
 
-// OpenDir implements vfs.FS. It does not fail; syncs of the directory do.
+// OpenDir implements vfs.FS. It never fails on purpose, but syncs of the directory
+// can.
 func (d *disk) OpenDir(name string) (vfs.File, error) {
 	f, err := d.FS.OpenDir(name)
 	if err != nil {

@@ -1,12 +1,12 @@
 // Package powercut is a disk in memory for tests of stores. Its power fails at a
-// sync that the test chooses, and then all data that was not synced is lost. On
-// such a disk two crashes between the same two syncs leave the same files. So a
-// test that runs its program once for each sync has tried all crashes.
+// sync that the test chooses, and all data that was not synced is then lost. On
+// such a disk, two crashes between the same two syncs leave the same files. A test
+// that runs its program once for each sync has therefore tried all crashes.
 //
-// The count of syncs must be the same in each run. Pebble also syncs in the
-// background, when it compacts and when it flushes a full memory table. So
-// [Disk.Options] turns compactions off and leaves the memory table large, and
-// the test calls Flush between two calls of its program.
+// The number of syncs must be the same in each run. Pebble also syncs in the
+// background, when it compacts and when it flushes a full memory table. Therefore
+// [Disk.Options] turns compactions off and leaves the memory table large, and the
+// test calls Flush between two calls of its program.
 package powercut
 
 import (
@@ -20,8 +20,9 @@ import (
 	"github.com/jamq/jamq/pebble/pebbledb"
 )
 
-// Disk is a file system in memory whose power fails at a chosen sync. It counts the calls of the
-// test whose effects must survive the power failure. Its methods are safe for concurrent use.
+// Disk is a file system in memory whose power fails at a chosen sync. It counts the
+// calls of the tested program whose effects must survive the power failure. Its
+// methods are safe for concurrent use.
 type Disk struct {
 	memory *vfs.MemFS
 
@@ -29,7 +30,7 @@ type Disk struct {
 	at           int // number of the sync at which the power fails
 	syncs        int
 	acknowledged int
-	safe         int // calls acknowledged before the power failed
+	safe         int // number of calls acknowledged before the power failed
 }
 
 // New returns an empty disk whose power fails at the sync with the number at, counted from 1. This
@@ -37,9 +38,10 @@ type Disk struct {
 // an error.
 func New(at int) *Disk { return &Disk{memory: vfs.NewStrictMem(), at: at} }
 
-// Options returns the options of a Pebble database on this disk. With these options Pebble syncs
-// only while the test calls it, so that each run has the same syncs. Since there are no
-// compactions, tables pile up; no number of them stops the writes.
+// Options returns the options of a Pebble database on this disk. With these
+// options, Pebble syncs only while the test calls it, so that each run has the same
+// syncs. Tables pile up because there are no compactions, but no number of tables
+// stops the writes.
 func (d *Disk) Options() *pebble.Options {
 	fs := fulldisk.Wrap(d.memory, func(op, _ string) error {
 		if op == "sync" {
@@ -77,12 +79,12 @@ func (d *Disk) Failed() bool {
 	return d.syncs >= d.at
 }
 
-// Restart turns the power on again. The database must be closed. The disk then has the data that
-// was synced before the power failed, or before Restart if it did not fail. The power does not fail
-// again.
+// Restart turns the power on again. The database must be closed. The disk then
+// contains the data that was synced before the power failed, or before Restart if
+// the power did not fail. The power does not fail again.
 //
-// safe is the number of calls that were acknowledged before the power failed, or of all
-// acknowledged calls if it did not fail.
+// safe is the number of calls that were acknowledged before the power failed, or of
+// all acknowledged calls if the power did not fail.
 func (d *Disk) Restart() (safe int, failed bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
