@@ -7,8 +7,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// buckets are the two token buckets of a rate, one for transactions and one for bytes. A nil bucket
-// does not limit anything.
+// buckets are the two token buckets of a rate, one for transactions and one for
+// bytes. A nil bucket sets no limit.
 type buckets struct{ txs, bytes *rate.Limiter }
 
 func newBuckets(r Rate) buckets {
@@ -25,15 +25,16 @@ func newBucket(perSecond float64, burst int) *rate.Limiter {
 	return rate.NewLimiter(rate.Limit(perSecond), burst)
 }
 
-// limit is a pair of buckets together with the name that an Error shows if they refuse a call.
+// limit is a pair of buckets together with a name, which the Error contains if the
+// buckets refuse a call.
 type limit struct {
 	name string
 	buckets
 }
 
-// longestWait returns how long a call must wait until all limits have the given amounts available,
-// and the name of the limit with the longest wait. The wait is 0 if all amounts are available now,
-// and never if an amount exceeds a burst.
+// longestWait returns how long a call must wait until all limits have enough
+// tokens, and the name of the limit with the longest wait. The wait is 0 if the
+// tokens are available now, and never if the call needs more than a burst.
 func longestWait(limits []limit, now time.Time, txs, bytes int) (name string, longest time.Duration) {
 	for _, limit := range limits {
 		wait := limit.wait(now, txs, bytes)
@@ -47,7 +48,7 @@ func longestWait(limits []limit, now time.Time, txs, bytes int) (name string, lo
 	return name, longest
 }
 
-// never is the wait for an amount that exceeds a burst.
+// never is the wait for a call that needs more than a burst.
 const never = time.Duration(-1)
 
 func (b buckets) wait(now time.Time, txs, bytes int) time.Duration {
@@ -58,10 +59,11 @@ func (b buckets) wait(now time.Time, txs, bytes int) time.Duration {
 	return max(first, second)
 }
 
-// wait returns the time until a bucket has n tokens, rounded up to a millisecond. The rounding also
-// covers the error of the bucket's floating-point numbers, so that the tokens are available after
-// that time. If the missing part would refill in less than a nanosecond, it is such an error too;
-// wait then returns 0, and AllowN accepts the call.
+// wait returns the time until a bucket has n tokens, rounded up to a millisecond.
+// The rounding also covers the error of the bucket's floating-point numbers, so
+// that the tokens are available after that time. If the missing tokens would refill
+// in less than a nanosecond, they are only such an error; wait then returns 0, and
+// AllowN accepts the call.
 func wait(bucket *rate.Limiter, now time.Time, n int) time.Duration {
 	if bucket == nil {
 		return 0
@@ -77,7 +79,7 @@ func wait(bucket *rate.Limiter, now time.Time, n int) time.Duration {
 	return time.Duration(min(milliseconds, maxWait.Seconds()*1000)) * time.Millisecond
 }
 
-// maxWait is the longest wait before jitter. A longer one could overflow.
+// maxWait is the longest wait before jitter is added. A longer wait could overflow.
 const maxWait = 100 * 365 * 24 * time.Hour
 
 // take removes tokens from the buckets. They must be available.

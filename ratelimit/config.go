@@ -16,8 +16,8 @@ import (
 type Rate struct {
 	// Txs is in transactions per second, and Bytes in bytes per second.
 	Txs, Bytes float64
-	// TxBurst and ByteBurst are how many transactions and bytes are allowed at once after a pause.
-	// 0 means the amount of one second, at least 1.
+	// TxBurst and ByteBurst are how many transactions and bytes are allowed at once
+	// after a pause. 0 means the amount of one second, but at least 1.
 	TxBurst, ByteBurst int
 }
 
@@ -35,31 +35,35 @@ type Config struct {
 	// Global limits all sources together. The default is 2,000 transactions and
 	// 16 MB per second.
 	Global Rate
-	// Methods limits all calls of a method together, for example of "eth_sendRawTransaction". A
-	// method that is not in the map has no limit of this kind. The default is nil.
+	// Methods limits all calls of a method together, for example all calls of
+	// "eth_sendRawTransaction". A method that is not in the map has no such limit.
+	// The default is nil.
 	Methods map[string]Rate
-	// Jitter is the maximum share, in per mille, that is added at random to the RetryAfter of an
-	// exceeded rate. It keeps clients that were refused at the same moment from returning at the
-	// same moment. It is between 0 and 1000; 0 adds nothing. The default is 100.
+	// Jitter is the maximum share, in per mille, that is added at random to the
+	// RetryAfter of an exceeded rate. It prevents clients that were refused
+	// together from returning together. It is between 0 and 1000; 0 adds nothing.
+	// The default is 100.
 	Jitter int
-	// Surge configures which calls are refused while the host is busy. By default none are.
+	// Surge configures which calls are refused while the host is busy. By default
+	// no calls are.
 	Surge Surge
-	// MaxSources is the maximum number of sources that the limiter remembers, at least 1. The
-	// default is 65,536. It forgets the least recently active source first, and that source has
-	// full buckets when it returns. A party with very many addresses can exploit this, but Global
-	// still limits it.
+	// MaxSources is the maximum number of sources that the limiter remembers, at
+	// least 1. The default is 65,536. It forgets the least recently active source
+	// first, and a forgotten source has full buckets when it returns. A party with
+	// very many addresses can exploit this, but Global still limits it.
 	MaxSources int
-	// MaxConnections is the maximum number of connections that the limiter remembers, at least 1.
-	// The default is 65,536. It forgets the least recently active connection first; Source still
-	// limits a connection that was forgotten.
+	// MaxConnections is the maximum number of connections that the limiter
+	// remembers, at least 1. The default is 65,536. It forgets the least recently
+	// active connection first, but Source still limits a forgotten connection.
 	MaxConnections int
-	// Strikes is the weight of a source's offences that leads to a ban, at least 1. StrikeMemory is
-	// the time without offences after which the weight is reset to 0; it must not be negative. The
-	// defaults are 100 and ten minutes.
+	// Strikes is how many strikes lead to the ban of a source, at least 1.
+	// StrikeMemory is the time without offences after which a source's strikes are
+	// reset to 0; it must not be negative. The defaults are 100 and ten minutes.
 	Strikes      int
 	StrikeMemory time.Duration
-	// Invalid and Underpriced are the penalties of the two kinds of offences. By default each
-	// offence has Weight 1, and 20 of the kind Underpriced are free within ten minutes.
+	// Invalid and Underpriced are the penalties of the two kinds of offences. By
+	// default, each offence has Weight 1, and 20 offences of the kind Underpriced
+	// are free within ten minutes.
 	Invalid, Underpriced Penalty
 	// Ban is the length of the first ban, and must be positive. Each further
 	// ban is twice as long as the previous one, up to MaxBan. The defaults are
@@ -144,7 +148,7 @@ func (c *Config) penalty(o Offence) Penalty {
 	return c.Invalid
 }
 
-// complete replaces the functions that are nil by their defaults.
+// complete replaces nil functions by their defaults.
 func (c *Config) complete() {
 	if c.Now == nil {
 		c.Now = time.Now

@@ -22,12 +22,14 @@ var (
 // Error is the error of Limiter.Allow. It wraps ErrRateLimited, ErrSurge
 // or ErrBanned.
 type Error struct {
-	// Limit names the limit that refused the call: "connection", "source", "method", "global",
-	// "surge" or "ban". If several limits refused the call, it is the one with the longest wait.
+	// Limit names the limit that refused the call: "connection", "source",
+	// "method", "global", "surge" or "ban". If several limits refused the call,
+	// Limit names the one with the longest wait.
 	Limit string
-	// RetryAfter is the time after which the same call succeeds, if no other call uses the limits
-	// in between. If a rate refused the call, Surge can refuse it once more then. A negative value
-	// means that the call can never succeed, because it exceeds a burst.
+	// RetryAfter is the time after which the same call succeeds, if no other call
+	// uses the limits in between. If a rate refused the call, Surge may still
+	// refuse it once more. A negative value means that the call can never succeed,
+	// because it needs more than a burst.
 	RetryAfter time.Duration
 }
 

@@ -27,8 +27,8 @@ type source struct {
 	buckets buckets
 	strikes int
 	last    time.Time               // time of the last strike
-	free    [offences]*rate.Limiter // offences without a strike
-	turn    time.Time               // end of the wait after a surge
+	free    [offences]*rate.Limiter // buckets of the offences that cost no strike
+	turn    time.Time               // end of the wait after a refusal by Surge
 }
 
 // connection is the key of a connection. It contains the source, because connections of two sources
@@ -56,12 +56,14 @@ func New(cfg Config) (*Limiter, error) {
 	return l, nil
 }
 
-// Call describes a call about which a host asks the limiter before it processes the call.
+// Call describes a call that a host is about to process. The host passes it to
+// Limiter.Allow first.
 type Call struct {
-	// Source is the identity of the caller, such as an IP address, a peer's key or an API key: the
-	// host can distinguish sources, and an attacker cannot forge them. It must not be the sender
-	// that a transaction names, because a stranger can submit invalid transactions in the name of
-	// any sender (invariant I8).
+	// Source is the identity of the caller, such as an IP address, a peer's key or
+	// an API key. The host can distinguish sources, and an attacker cannot forge
+	// them. Source must not be the sender that a transaction names, because a
+	// stranger can submit invalid transactions in the name of any sender (invariant
+	// I8).
 	Source string
 	// Connection is the name of one of the source's connections, for example its remote address
 	// with port. If it is empty, Config.Connection does not apply.
@@ -72,14 +74,15 @@ type Call struct {
 	Txs, Bytes int
 }
 
-// Allow returns nil and counts the call if no limit refuses it. Otherwise it returns an *[Error]
-// and counts nothing, so that a flood from one source does not use up the limits of other sources.
-// As an exception, a call that Config.Surge refuses counts for its connection and its source.
+// Allow returns nil and counts the call if no limit refuses it. Otherwise it
+// returns an *[Error] and counts nothing, so that a flood from one source does not
+// use up the limits of other sources. As an exception, a call that Config.Surge
+// refuses still counts for its connection and its source.
 func (l *Limiter) Allow(call Call) error {
-	refusal := l.cfg.Surge.refusal(call) // before the lock, because Pressure is the host's
+	refusal := l.cfg.Surge.refusal(call) // before the lock, because Pressure is the host's code
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	now := l.cfg.Now() // with the lock held, because buckets must not see the time go back
+	now := l.cfg.Now() // with the lock held, so that buckets never see time go back
 	if b, banned := l.bans.Peek(call.Source); banned && now.Before(b.until) {
 		return &Error{"ban", b.until.Sub(now)}
 	}
@@ -102,8 +105,9 @@ func (l *Limiter) Allow(call Call) error {
 	return nil
 }
 
-// Forget frees the memory of a connection. The host can call it when the connection is closed.
-// Without it, the limiter forgets a connection when MaxConnections others have been active since.
+// Forget frees the memory of a connection. The host can call it when the connection
+// is closed. Otherwise, the limiter forgets a connection when MaxConnections others
+// have been active since.
 func (l *Limiter) Forget(source, name string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// ban is when a ban of a source ends, and how long it is. The next ban of the source is twice as
-// long.
+// ban records when a ban of a source ends, and how long it is. The next ban of the
+// source is twice as long.
 type ban struct {
 	until  time.Time
 	length time.Duration
@@ -20,8 +20,8 @@ const (
 	// Invalid is a transaction that is invalid in itself, whatever the state of the chain. No
 	// honest client sends such a transaction.
 	Invalid Offence = iota
-	// Underpriced is a transaction, or a replacement, that pays too little. An honest wallet with
-	// an old estimate of the fee sends such a transaction now and then.
+	// Underpriced is a transaction, or a replacement, that pays too little. An
+	// honest wallet with an old fee estimate sends such a transaction now and then.
 	Underpriced
 
 	offences // number of kinds
@@ -29,17 +29,17 @@ const (
 
 // Penalty is the effect of an offence.
 type Penalty struct {
-	// Weight is the number of strikes that each offence costs, unless it is a free one. 0 means
-	// that the offence has no effect.
+	// Weight is the number of strikes that each offence costs, unless the offence
+	// is free. 0 means that the offence has no effect.
 	Weight int
-	// Free is the number of offences that a source may commit at once without a strike. It must not
-	// be negative. Free offences that were used come back evenly, all of them within Window, which
-	// must be positive if Free is.
+	// Free is the number of offences that a source may commit at once without a
+	// strike. It must not be negative. Used free offences come back evenly, all of
+	// them within Window, which must be positive if Free is.
 	Free   int
 	Window time.Duration
 }
 
-// allowance returns a bucket with the free offences, or nil if there are none.
+// allowance returns a bucket with the free offences, or nil if no offence is free.
 func (p Penalty) allowance() *rate.Limiter {
 	if p.Free == 0 {
 		return nil
@@ -47,9 +47,10 @@ func (p Penalty) allowance() *rate.Limiter {
 	return rate.NewLimiter(rate.Limit(float64(p.Free)/p.Window.Seconds()), p.Free)
 }
 
-// Strike counts an offence of a source, and bans the source when its strikes reach Config.Strikes.
-// It reports whether the source is banned now. The source is the one that submitted the
-// transaction, never the sender that the transaction names. An unknown offence counts as Invalid.
+// Strike counts an offence of a source, and bans the source when its strikes reach
+// Config.Strikes. It reports whether the source is banned now. source is the source
+// that submitted the transaction, never the sender named in the transaction. An
+// unknown offence counts as Invalid.
 func (l *Limiter) Strike(source string, offence Offence) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -72,8 +73,8 @@ func (l *Limiter) Strike(source string, offence Offence) bool {
 	return true
 }
 
-// strike adds the strikes of an offence to a source. It reports whether they have reached the
-// limit, and then sets them back to 0.
+// strike adds the strikes of an offence to a source. If they have reached the
+// limit, it returns true and resets them to 0.
 func (l *Limiter) strike(s *source, offence Offence, now time.Time) bool {
 	if offence < 0 || offence >= offences {
 		offence = Invalid

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// Surge configures how calls are refused while the host is busy, for example while its pool is
-// nearly full. A share of the calls, chosen at random, is refused with a random RetryAfter, so that
-// their clients return at different times. When a source has waited RetryAfter, its next call is
-// not refused again for this reason.
+// Surge configures how calls are refused while the host is busy, for example while
+// its pool is nearly full. A random share of the calls is refused, each with a
+// random RetryAfter, so that their clients return at different times. After a
+// source has waited that long, its next call is not refused by Surge again.
 type Surge struct {
 	// Pressure returns how busy the host is, from 0 to 1. It must be safe for
 	// concurrent use. Nil, the default, turns Surge off.
@@ -19,17 +19,18 @@ type Surge struct {
 	// Threshold is the pressure above which calls are refused, in per mille. It is at most 1000,
 	// which turns Surge off. The default is 800.
 	Threshold int
-	// MaxRefusal is the share of calls that is refused at pressure 1, in per mille. At lower
-	// pressures the share is smaller, down to 0 at Threshold. MaxRefusal is at most 990, so that
-	// some calls always pass. The default is 900.
+	// MaxRefusal is the share of calls that is refused at pressure 1, in per mille.
+	// At lower pressures the share is smaller, down to 0 at Threshold. MaxRefusal
+	// is at most 990, so that some calls always pass. The default is 900.
 	MaxRefusal int
-	// MinRetry and MaxRetry are the limits of the random RetryAfter of a refused call. MinRetry is
-	// positive and at most MaxRetry. The defaults are 1 s and 10 s.
+	// MinRetry and MaxRetry are the bounds of the random RetryAfter of a refused
+	// call. MinRetry is positive and at most MaxRetry. The defaults are 1 s and 10
+	// s.
 	MinRetry, MaxRetry time.Duration
 }
 
-// refusal returns the probability with which a call like this one must be refused at the present
-// pressure, from 0 to 1.
+// refusal returns the probability, from 0 to 1, with which a call must be refused
+// at the present pressure.
 func (s *Surge) refusal(call Call) float64 {
 	if s.Pressure == nil || call.Txs == 0 || s.Methods != nil && !slices.Contains(s.Methods, call.Method) {
 		return 0
@@ -41,9 +42,10 @@ func (s *Surge) refusal(call Call) float64 {
 	return (pressure - threshold) / (1 - threshold) * float64(s.MaxRefusal) / 1000
 }
 
-// refuses decides about a call that all other limits admit. share is the probability of a refusal.
-// A refused call counts for the connection and the source nevertheless; otherwise a client that
-// retries at once would be admitted more often than one that waits. The caller holds the lock.
+// refuses decides about a call that all other limits admit. share is the
+// probability of a refusal. A refused call still counts for the connection and the
+// source. Otherwise, a client that retries at once would be admitted more often
+// than a client that waits. The caller holds the lock.
 func (l *Limiter) refuses(s *source, own []limit, call Call, share float64, now time.Time) error {
 	if share == 0 {
 		return nil
