@@ -10,9 +10,10 @@ import (
 // ErrInvalidBlock is wrapped by every error of [Block.Validate].
 var ErrInvalidBlock = errors.New("jamq: invalid block")
 
-// Block is one imported JAM block as a builder sees it: the parts that concern work packages. A
-// host fills it from the header and the extrinsic of the block. A host that also has the posterior
-// state can add the accumulated packages. Most packages in a block belong to other rollups.
+// Block is an imported JAM block as a builder sees it: the parts that concern work
+// packages. A host fills it from the header and the extrinsic of the block. A host
+// that also has the posterior state can add the accumulated packages. Most packages
+// in a block belong to other rollups.
 //
 // A JAM header has no height. The height of a block is its number of ancestors.
 type Block struct {
@@ -21,48 +22,53 @@ type Block struct {
 	// Parent is the hash of the preceding block. It is zero only for the
 	// genesis of a chain.
 	Parent HeaderHash
-	// ParentStateRoot is the posterior state root of the parent. The header of this block is the
-	// first one that contains it (H_r, GP 5.8). Zero means that the root is unknown; the chain view
-	// then cannot return the state root of the parent as an anchor.
+	// ParentStateRoot is the posterior state root of the parent. The header of this
+	// block is the first that contains it (H_r, GP 5.8). Zero means that the root
+	// is unknown; the chain view then cannot return the state root of the parent as
+	// an anchor.
 	ParentStateRoot common.Hash
 	// Slot is the slot in which the block was authored. It is greater than the
 	// parent's.
 	Slot Slot
-	// Reported are the work reports that this block puts on cores by its guarantees extrinsic
-	// (E_G).
+	// Reported contains the work reports that this block puts on cores through its
+	// guarantees extrinsic (E_G).
 	Reported []Report
-	// Available are the cores whose report became available in this block, because more than two
-	// thirds of the validators assured it in the assurances extrinsic (E_A, GP 11.16).
-	// [AvailableCores] computes them. These cores are freed before Reported takes effect, so one
-	// block can free a core and use it again.
+	// Available contains the cores whose report became available in this block,
+	// because more than two thirds of the validators assured it in the assurances
+	// extrinsic (E_A, GP 11.16). [AvailableCores] computes them. These cores are
+	// freed before Reported takes effect, so a block can free a core and use it
+	// again.
 	Available []CoreIndex
-	// Condemned are the hashes of the work reports that the verdicts in the disputes extrinsic
-	// (E_D) judged bad or doubtful. If such a report is on a core, the block removes it from the
-	// core (GP 10.15).
+	// Condemned contains the hashes of the work reports that the verdicts in the
+	// disputes extrinsic (E_D) judged bad or doubtful. If such a report is on a
+	// core, the block removes it from the core (GP 10.15).
 	Condemned []common.Hash
-	// CoresCleared is true if this block changes the number of active validators. The reports that
-	// do not become available in this block are then removed from their cores, before Reported
-	// takes effect (GP 0.8.0, 11.18). Before Gray Paper 0.8.0 it is always false.
+	// CoresCleared is true if this block changes the number of active validators.
+	// Reports that do not become available in this block are then removed from
+	// their cores before Reported takes effect (GP 0.8.0, 11.18). It is always
+	// false before Gray Paper 0.8.0.
 	CoresCleared bool
-	// AccumulatedKnown is true if the host has read Accumulated from the posterior state (state
-	// chapter C(15)). If it is false, Accumulated is ignored, and the accumulated packages are
-	// computed from reports and availability. The result is exact unless the gas of a block defers
-	// a report of the ready queue (GP 12.18).
+	// AccumulatedKnown is true if the host has read Accumulated from the posterior
+	// state (state chapter C(15)). If it is false, Accumulated is ignored, and the
+	// accumulated packages are computed from reports and availability. That result
+	// is exact unless the gas limit of a block defers a report in the ready queue
+	// (GP 12.18).
 	AccumulatedKnown bool
-	// Accumulated are the packages that were accumulated in this block, in the order of
-	// accumulation. The service may nevertheless have rejected the content of such a package.
+	// Accumulated contains the packages that were accumulated in this block, in the
+	// order of accumulation. The service may still have rejected the content of
+	// such a package.
 	Accumulated []PackageHash
 }
 
 // Report is a work report in a guarantee of a block.
 type Report struct {
-	// Hash is the hash of the work report, by which verdicts refer to it. Zero means that the host
-	// does not follow verdicts.
+	// Hash is the hash of the work report, which verdicts use to refer to the
+	// report. Zero means that the host does not follow verdicts.
 	Hash common.Hash
 	// Package is the reported package.
 	Package PackageHash
-	// SegmentRoot is the root of the segments that the package exports, by which other packages
-	// import them. It may be zero.
+	// SegmentRoot is the root of the segments that the package exports, which other
+	// packages use to import them. It may be zero.
 	SegmentRoot common.Hash
 	// Core is the core that the report occupies from this block on.
 	Core CoreIndex
@@ -74,10 +80,10 @@ type Report struct {
 	Prerequisites []PackageHash
 }
 
-// AvailableCores returns the cores whose reports become available in a block: those that more than
-// two thirds of the validators assure (GP 11.16), in ascending order. Each bitfield is the
-// assurance of one validator: bit i%8 of byte i/8 stands for core i, lowest bit first. Bits after
-// the last core are ignored.
+// AvailableCores returns the cores whose reports become available in a block, in
+// ascending order: those that more than two thirds of the validators assure (GP
+// 11.16). Each bitfield is the assurance of one validator: bit i%8 of byte i/8
+// stands for core i, lowest bit first. Bits after the last core are ignored.
 func AvailableCores(spec *ChainSpec, bitfields [][]byte) []CoreIndex {
 	var cores []CoreIndex
 	for core := range spec.Cores {
@@ -94,8 +100,8 @@ func AvailableCores(spec *ChainSpec, bitfields [][]byte) []CoreIndex {
 	return cores
 }
 
-// Validate returns an error that wraps [ErrInvalidBlock] if no block of the given chain can have
-// this content (GP 11.3), for one of these reasons:
+// Validate returns an error that wraps [ErrInvalidBlock] if no block of the given
+// chain can have this content (GP 11.3), for one of these reasons:
 //
 //   - The hash is zero, or the block is its own parent.
 //   - A core does not exist.

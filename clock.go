@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// Slot is the number of a slot of a JAM chain: how many slot durations lie between the common era
-// and the start of the slot (GP 4.4).
+// Slot is the number of a slot of a JAM chain, which counts the slot durations
+// between the common era and the start of the slot (GP 4.4).
 type Slot uint32
 
-// MaxSlot is the greatest slot that a block can carry.
+// MaxSlot is the greatest possible slot of a block.
 const MaxSlot Slot = math.MaxUint32
 
-// Add returns s+n, or MaxSlot if the sum would overflow. A deadline near the
-// last slot therefore never wraps to the past.
+// Add returns s+n, or MaxSlot if the sum would overflow, so that a deadline near
+// the last slot never wraps around to the past.
 func (s Slot) Add(n Slot) Slot {
 	if n > MaxSlot-s {
 		return MaxSlot
@@ -33,11 +33,11 @@ func (s Slot) Since(earlier Slot) Slot {
 // (GP 4.4).
 func CommonEra() time.Time { return time.Date(2025, time.January, 1, 12, 0, 0, 0, time.UTC) }
 
-// SlotClock converts between time and slots. It never reads a clock, because the time is always an
-// argument. [NewSlotClock] returns the clock of a chain.
+// SlotClock converts between time and slots. It never reads a clock, because the
+// time is always an argument. [NewSlotClock] returns the SlotClock of a chain.
 //
-// It calculates in whole milliseconds, because a time.Duration overflows after 292 years, and slots
-// of six seconds only after 816 years.
+// SlotClock calculates in whole milliseconds, because a time.Duration overflows
+// after 292 years, but slots of six seconds only after 816 years.
 type SlotClock struct {
 	// Era is the start of slot 0, at a whole millisecond.
 	Era time.Time

@@ -2,14 +2,15 @@ package jamq
 
 import "github.com/ethereum/go-ethereum/common"
 
-// RefineContext is the part of a work package that ties the package to the chain (GP 11.4): the
-// block that it was built on, and the packages that must precede it.
+// RefineContext is the part of a work package that ties the package to the chain
+// (GP 11.4): the block on which it was built, and the packages that must precede
+// it.
 type RefineContext struct {
 	// Anchor is a block of recent history. Only chains that contain this block can report the
 	// package.
 	Anchor HeaderHash
-	// StateRoot is the posterior state root of the anchor. The header of the next block is the
-	// first one that contains it.
+	// StateRoot is the posterior state root of the anchor. The header of the next
+	// block is the first that contains it.
 	StateRoot common.Hash
 	// BeefyRoot is the peak of the anchor's accumulation-output log.
 	BeefyRoot common.Hash

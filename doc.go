@@ -28,9 +28,8 @@
 //
 // # Units
 //
-// A slot is an interval of time: slot s of a chain begins s slot durations
-// after the common era, whether or not a block was authored in it. A height
-// counts the blocks along one chain. Slots can be skipped, so a height cannot
-// be derived from the time: a rule about eight blocks needs blocks, not a
-// clock.
+// A slot is an interval of time: slot s of a chain begins s slot durations after
+// the common era, whether or not a block was authored in it. A height counts the
+// blocks along one chain. Slots can be skipped, so a height cannot be derived from
+// the time. A rule about eight blocks therefore needs blocks, not a clock.
 package jamq

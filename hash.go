@@ -8,8 +8,9 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// HeaderHash identifies a JAM block: it is the BLAKE2b-256 hash of the encoded header (GP 5.1). It
-// is a separate type, so that the compiler rejects a package hash in its place.
+// HeaderHash identifies a JAM block: it is the BLAKE2b-256 hash of the encoded
+// header (GP 5.1). It is a separate type so that the compiler rejects a package
+// hash in its place.
 type HeaderHash common.Hash
 
 // PackageHash identifies a work package: it is the BLAKE2b-256 hash of the package's encoding (GP

@@ -1,18 +1,18 @@
 package jamq
 
-// Metrics contains the functions of a host that receive the counts and measurements of a package.
-// The names of counters and histograms are constants of the package that reports them. Present
-// values, such as the number of waiting transactions, are not reported; a package has a method for
-// them.
+// Metrics contains functions of a host that receive the counts and measurements of
+// a package. The names of counters and histograms are constants of the package that
+// reports them. Present values, such as the number of waiting transactions, are not
+// reported; a package provides them through a method.
 //
 // A package calls the functions from several goroutines concurrently and waits for them. They must
 // therefore return quickly and must not call the package. A nil function is not called.
 type Metrics struct {
-	// Count adds n to a counter. n is at least 0. label is one of the few values that the comment
-	// of the counter lists, or empty if it lists none.
+	// Count adds n to a counter. n is at least 0. label is one of the values that
+	// the comment of the counter lists, or empty if the comment lists none.
 	Count func(counter, label string, n int)
-	// Observe adds a value to a histogram. The name of the histogram ends with the unit, for
-	// example seconds.
+	// Observe adds a value to a histogram. The name of the histogram ends with the
+	// unit, for example seconds.
 	Observe func(histogram string, value float64)
 }
 

@@ -17,12 +17,13 @@ type ServiceID uint32
 // ErrInvalidSpec is wrapped by every error of [ChainSpec.Validate].
 var ErrInvalidSpec = errors.New("jamq: invalid chain spec")
 
-// ChainSpec contains the constants of a JAM chain that determine how long a work package can be
-// reported and how large it can be. The letters in parentheses are those of the Gray Paper,
-// appendix I.4.4.
+// ChainSpec contains the constants of a JAM chain that determine for how long a
+// work package can be reported and how large it can be. The letters in parentheses
+// are those of the Gray Paper, appendix I.4.4.
 //
-// The zero value is not valid. Start from [Tiny] or [Full], change the fields that differ, and call
-// Validate. A JAM node returns the constants of its chain by the RPC method "parameters" (JIP-2).
+// The zero value is not valid. Start from [Tiny] or [Full], change the fields that
+// differ, and call Validate. A JAM node returns the constants of its chain through
+// the RPC method "parameters" (JIP-2).
 type ChainSpec struct {
 	// Name is used in logs, tables and errors.
 	Name string
@@ -45,8 +46,8 @@ type ChainSpec struct {
 	// AvailabilityTimeout is how long a report can occupy its core without
 	// becoming available (U), in slots, at least 1.
 	AvailabilityTimeout Slot
-	// MaxLookupAnchorAge is the greatest age of a lookup anchor (L), in slots, at least 1. A
-	// package with an older one cannot be reported.
+	// MaxLookupAnchorAge is the greatest age of a lookup anchor (L), in slots, at
+	// least 1. A package with an older lookup anchor cannot be reported.
 	MaxLookupAnchorAge Slot
 	// MaxDependencies is the maximum number of prerequisites and segment-root
 	// lookups of one package together (J), at least 1.
@@ -115,8 +116,9 @@ func Full() ChainSpec {
 	}
 }
 
-// These are upper bounds for a spec that comes from a node. They are far above the values of any
-// chain, and low enough to prevent overflow and excessive memory.
+// The following are upper bounds for a spec that comes from a node. They are far
+// above the values of any chain, and low enough to prevent overflow and excessive
+// use of memory.
 const (
 	maxIndexed = 1 << 16 // 16-bit indices, and recent history
 	maxSlots   = 1 << 24
@@ -150,8 +152,9 @@ func (s ChainSpec) Validate() error {
 	return wrong.Wrap(ErrInvalidSpec)
 }
 
-// ValidatorsOf returns the number of validators of a chain by its number of cores: three for each
-// core. It is for chains from Gray Paper 0.8.0 on, whose constants do not contain the number.
+// ValidatorsOf returns the number of validators of a chain from its number of
+// cores: three for each core. It is for chains from Gray Paper 0.8.0 on, whose
+// constants do not contain the number.
 func ValidatorsOf(cores int) int {
 	const perCore = 3
 	return perCore * cores
