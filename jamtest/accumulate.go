@@ -64,9 +64,10 @@ func rounds(queue []waiting) []*Package {
 	}
 }
 
-// withinGas returns the part of the queue that fits into a block besides the
-// packages that do not wait. Those always fit: the limit is never below the gas
-// of all cores (GP 12.18 to 12.21).
+// withinGas returns the packages at the front of the queue whose gas fits into a
+// block together with the packages in free, which have no prerequisites. All of
+// free always fits, because the limit is never below the gas of all cores (GP 12.18
+// to 12.21). On a congested chain the result is empty; see [Faults].
 func (c *Chain) withinGas(free []jamq.PackageHash, queue []*Package) []jamq.PackageHash {
 	if c.congested {
 		return nil
@@ -87,24 +88,25 @@ func (c *Chain) withinGas(free []jamq.PackageHash, queue []*Package) []jamq.Pack
 	return out
 }
 
-// unmet returns the prerequisites that were not accumulated in b or in the E-1
-// blocks before it. A prerequisite that was accumulated earlier stays unmet,
-// because the chain has forgotten it.
+// unmet returns the prerequisites in needs that were accumulated neither in b nor
+// in the E-1 blocks before it. The chain forgets older accumulations, so a
+// prerequisite that was accumulated before those blocks stays unmet.
 func (c *Chain) unmet(b *block, needs []jamq.PackageHash) []jamq.PackageHash {
 	return slices.DeleteFunc(slices.Clone(needs), func(need jamq.PackageHash) bool {
 		return b.newest(int(c.cfg.Spec.EpochLength), c.accumulatedIn[need]) != nil
 	})
 }
 
-// overdue reports whether an entry leaves the ready queue in a block of the
-// given slot. The queue has one list per slot of an epoch, so the first block
-// at least E slots later drops the entry (GP 12.41). That happens after
-// accumulation, so the same block may still accumulate it.
+// overdue reports whether an entry leaves the ready queue in a block of the given
+// slot. The queue has one list per slot of an epoch, so the first block at least E
+// slots after the entry drops it (GP 12.41). That happens after accumulation, so
+// the same block may still accumulate the package.
 func (c *Chain) overdue(w waiting, slot jamq.Slot) bool {
 	return slot >= w.since.Add(c.cfg.Spec.EpochLength)
 }
 
-// meet removes accumulated packages from the open prerequisites.
+// meet removes packages that were just accumulated from the unmet prerequisites of
+// every entry in the queue.
 func meet(queue []waiting, accumulated []jamq.PackageHash) {
 	if len(accumulated) == 0 {
 		return

@@ -18,38 +18,39 @@ type block struct {
 	parent *block // nil for genesis, and for the oldest block that was kept
 	cores  []*report
 	ready  []waiting
-	// active is the number of active cores, and epochs that of the epochs with blocks
-	// up to this one.
+	// active is the number of active cores. epochs counts the epochs with blocks
+	// after that of genesis, up to this block.
 	active, epochs int
 
-	// stateRoot and beefyRoot are the posterior roots. state is the state
-	// behind them, with Config.Genesis.
+	// stateRoot and beefyRoot are the roots after this block. state is the state
+	// behind them, which is nil without Config.Genesis.
 	stateRoot, beefyRoot common.Hash
 	state                *state
 
-	// These are the packages that left a core or the ready queue, by cause.
-	// jamq.Block does not contain them.
+	// These packages left a core or the ready queue in this block, listed by cause.
+	// jamq.Block has no fields for them.
 	available, cleared, timedOut, expired []jamq.PackageHash
 }
 
-// report is a package on a core.
+// report is a work report that occupies a core, with its package.
 type report struct {
 	hash        common.Hash
 	pkg         *Package
 	reportedAt  jamq.Slot
-	availableAt jamq.Slot // jamq.MaxSlot: never
+	availableAt jamq.Slot // jamq.MaxSlot means never
 }
 
-// waiting is an available report in the ready queue, with its open
-// prerequisites.
+// waiting is an entry of the ready queue: an available report and those of its
+// prerequisites that are not accumulated yet.
 type waiting struct {
 	pkg   *Package
 	since jamq.Slot
 	unmet []jamq.PackageHash
 }
 
-// within returns b's ancestor at a height, or b itself. It returns nil if the
-// height is above b or was forgotten.
+// within returns the block at the given height on the chain that ends in b, which
+// may be b itself. It returns nil if the height is above b or the block was
+// forgotten.
 func (b *block) within(height uint64) *block {
 	if height > b.height {
 		return nil
@@ -60,14 +61,14 @@ func (b *block) within(height uint64) *block {
 	return b
 }
 
-// has reports whether x is b or one of the n-1 blocks before it.
+// has reports whether x is b or one of the n-1 blocks before b on its chain.
 func (b *block) has(x *block, n int) bool {
 	return x.height <= b.height && b.height-x.height < uint64(n) && b.within(x.height) == x
 }
 
-// newest returns the block in of that is b or one of the n-1 blocks before it,
-// or nil. A package is reported and accumulated at most once per chain, so
-// there is at most one.
+// newest returns the block in the list that is b or one of the n-1 blocks before b,
+// or nil if there is none. At most one block fits, because a chain reports and
+// accumulates each package at most once.
 func (b *block) newest(n int, of []*block) *block {
 	for _, x := range of {
 		if b.has(x, n) {
@@ -77,7 +78,7 @@ func (b *block) newest(n int, of []*block) *block {
 	return nil
 }
 
-// seal sets the hash of a finished block, over its whole content.
+// seal computes the hash of a finished block over its whole content.
 func (b *block) seal() {
 	data := binary.LittleEndian.AppendUint32(nil, uint32(b.Slot))
 	for _, r := range b.Reported {
@@ -100,13 +101,14 @@ func (b *block) seal() {
 	b.Hash = digest("block", b.Parent[:], data)
 }
 
-// digest is the hash function of the simulated chain.
+// digest is the hash function of the simulated chain. The kind, such as "block" or
+// "package", keeps the hashes of different things apart.
 func digest(kind string, data ...[]byte) [32]byte {
 	return blake2b.Sum256(slices.Concat(append([][]byte{[]byte("jamtest " + kind + " ")}, data...)...))
 }
 
-// standIns returns placeholders for the posterior roots of a block if no state
-// is simulated.
+// standIns derives placeholders for a block's posterior roots from its hash. They
+// are used on chains without Config.Genesis, which simulate no state.
 func standIns(h jamq.HeaderHash) (stateRoot, beefyRoot common.Hash) {
 	return digest("state", h[:]), digest("beefy", h[:])
 }

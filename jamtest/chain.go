@@ -30,32 +30,33 @@ type Chain struct {
 
 	script     running
 	skipLeft   int       // slots of a burst that are still to be skipped
-	stallUntil jamq.Slot // finality stands still before it
-	// finalityStopped and congested are the fields of [Faults].
+	stallUntil jamq.Slot // no block becomes final before this slot
+	// finalityStopped and congested are the fields of [Faults] with these names.
 	finalityStopped, congested bool
 	killed                     map[jamq.PackageHash]bool
 
 	foreign foreign
-	keys    map[uint64]*validators // by the number of the set
+	keys    map[uint64]*validators // by the number of the validator set
 }
 
 // Update is the result of one slot.
 type Update struct {
-	// Slot is the slot that the chain moved to.
+	// Slot is the chain's slot after the update.
 	Slot jamq.Slot
-	// Imported are the new blocks, parents first: none in a skipped slot, two
-	// while a fork is open.
+	// Imported are the new blocks, parents before children. A skipped slot has
+	// none, and a slot with an open fork can have two.
 	Imported []jamq.Block
 	// Best and Finalized are the heads after the slot. Best may be on a
 	// different branch than before. The finalized block never moves back and is
 	// on the best chain.
 	Best, Finalized jamq.HeaderHash
-	// Final are the packages whose accumulation became final, in the order of
-	// accumulation.
+	// Final are the packages whose accumulation became final in this slot, in the
+	// order of accumulation. Packages of other rollups (Config.ForeignLoad) are
+	// left out.
 	Final []Accumulation
 }
 
-// New returns a chain with a final genesis block. The error wraps
+// New returns a chain whose only block is genesis, which is final. The error wraps
 // [ErrInvalidConfig].
 func New(cfg Config) (*Chain, error) {
 	if err := cfg.Validate(); err != nil {
@@ -86,8 +87,8 @@ func New(cfg Config) (*Chain, error) {
 // nothing.
 func (c *Chain) Advance() Update { return c.AdvanceTo(c.slot.Add(1)) }
 
-// AdvanceTo moves to a slot and skips the slots in between. It does nothing if
-// the slot is not later than the current one.
+// AdvanceTo moves to a slot and skips the slots in between, so at most that slot
+// has a block. It does nothing if the slot is not later than the current one.
 func (c *Chain) AdvanceTo(slot jamq.Slot) Update {
 	u := Update{Slot: c.slot, Best: c.best.Hash, Finalized: c.finalized.Hash}
 	if slot <= c.slot {
@@ -131,11 +132,11 @@ func (c *Chain) author(parent *block) *block {
 	return b
 }
 
-// chance returns true with probability p. It consumes no random number if p is
-// not positive.
+// chance returns true with probability p. If p is not positive, it draws no random
+// number, so a fault that is off does not influence other decisions.
 func (c *Chain) chance(p float64) bool { return p > 0 && c.random.Float64() < p }
 
-// between returns a random slot count from an inclusive range.
+// between returns a random number of slots from an inclusive range.
 func (c *Chain) between(span [2]jamq.Slot) jamq.Slot {
 	if span[0] == span[1] {
 		return span[0]

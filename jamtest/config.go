@@ -12,33 +12,36 @@ import (
 
 // Config configures a simulated chain. Start from [DefaultConfig].
 type Config struct {
-	// Spec has the constants of the chain.
+	// Spec has the constants of the chain, such as its numbers of cores and
+	// validators.
 	Spec jamq.ChainSpec
-	// Seed decides everything that the rules of JAM leave open.
+	// Seed determines everything that the rules of JAM leave open, such as losses,
+	// latencies and forks.
 	Seed uint64
 	// StartSlot is the slot of the genesis block, below [jamq.MaxSlot]. A clock
-	// with very short slots returns MaxSlot: slots below 14 ms have run out
-	// since the common era in 2026.
+	// with very short slots already returns MaxSlot, which cannot be used here. In
+	// 2026 this applies to slots shorter than 14 ms.
 	StartSlot jamq.Slot
-	// SkipProbability is the share of slots without a block, from 0 to less
-	// than 1.
+	// SkipProbability is the probability, per slot, that a burst of slots without
+	// blocks begins, from 0 to less than 1.
 	SkipProbability float64
-	// SkipBurst is the minimum and maximum number of slots that are skipped in
-	// a row, at least 1.
+	// SkipBurst is the minimum and maximum length of such a burst, in slots, at
+	// least 1.
 	SkipBurst [2]int
 	// LossProbability is the share of submissions that reach no guarantor, from 0 to 1.
 	LossProbability float64
-	// DelayProbability is the share of submissions that take Delay slots longer
-	// than ReportLatency, from 0 to 1.
+	// DelayProbability is the share of submissions that are delayed by Delay in
+	// addition to ReportLatency, from 0 to 1.
 	DelayProbability float64
-	// Delay is the minimum and maximum number of those slots, at least 1.
+	// Delay is the minimum and maximum length of this additional delay, in slots,
+	// at least 1.
 	Delay [2]jamq.Slot
-	// LastMomentProbability is the share of submissions whose guarantors sign
-	// only for the last block that may report the package, from 0 to 1.
+	// LastMomentProbability is the share of submissions whose guarantors hold the
+	// package back until the last block that may report it, from 0 to 1.
 	LastMomentProbability float64
-	// ForeignLoad is the probability, per block and free core, that a package
-	// of another rollup takes the core, from 0 to 1. Some of these packages are
-	// prerequisites of each other.
+	// ForeignLoad is the probability, per block and free core, that a package of
+	// another rollup takes the core, from 0 to 1. Some of these packages have an
+	// earlier one as their prerequisite.
 	ForeignLoad float64
 	// UnavailableProbability is the share of reports that never become available, from 0 to 1.
 	UnavailableProbability float64
@@ -48,52 +51,57 @@ type Config struct {
 	// ReportLatency is the minimum and maximum number of slots from a
 	// submission to the first block that may report it, at least 1.
 	ReportLatency [2]jamq.Slot
-	// AvailabilityLatency is the minimum and maximum number of slots from a
-	// report to its availability, at least 1. With a latency above the time-out
-	// U reports time out, unless slots are skipped.
+	// AvailabilityLatency is the minimum and maximum number of slots from a report
+	// to its availability, at least 1. If the latency exceeds the time-out U, the
+	// report times out, unless skipped slots delay the next block until the report
+	// is available.
 	AvailabilityLatency [2]jamq.Slot
-	// FinalityLag is the number of blocks that the finalized block is behind
-	// the best one, at least 1. The distance is greater while a fork is open.
+	// FinalityLag is the number of blocks by which the finalized block is behind
+	// the best one, at least 1. The distance grows while a fork is open.
 	FinalityLag int
 	// FinalityStallProbability is the probability, per block, that finality
 	// stops for FinalityStall slots, from 0 to less than 1.
 	FinalityStallProbability float64
-	// FinalityStall is the length of such a stop, in slots.
+	// FinalityStall is the length of such a stop in slots.
 	FinalityStall jamq.Slot
 	// ForkProbability is the probability, per block, that a second branch
 	// begins, from 0 to 1.
 	ForkProbability float64
-	// MaxForkDepth is the maximum depth below the best block at which a branch
-	// can begin, in blocks, from 0 to FinalityLag. 0 means no forks. A branch
-	// that falls more than FinalityLag behind is abandoned.
+	// MaxForkDepth is the maximum number of blocks below the best block at which a
+	// branch can begin, from 0 to FinalityLag. 0 means no forks. A branch that
+	// falls more than FinalityLag blocks behind is abandoned.
 	MaxForkDepth int
-	// Retention is the number of finalized blocks that are kept for inspection,
-	// at least 0. Blocks that the rules need are always kept.
+	// Retention is the number of finalized blocks that are kept for inspection, at
+	// least 0. Blocks that the rules of JAM still need are always kept.
 	Retention int
-	// Script has faults at given slots, in addition to the random ones; see
-	// [ParseScript]. Nil means none.
+	// Script has faults that occur at given slots, in addition to the random ones;
+	// see [ParseScript]. Nil means none.
 	Script *Script
-	// Genesis has entries of the genesis state: the accounts of services, as
-	// service.Genesis makes them. All services follow the rules of package service;
-	// packages of a service without an account have no effect. If Genesis is set,
-	// state roots are those of a real state with C(11), C(16) and the services, so
-	// that [Chain.Prove] works. This takes some kilobytes per block. Nil means that
-	// there are no services and that placeholder hashes are used.
+	// Genesis has the services' entries in the genesis state, as service.Genesis
+	// makes them. All services follow the rules of package service. A package for a
+	// service without an account has no effect.
+	//
+	// With Genesis the simulated state contains the services, C(11) and C(16). Its
+	// state roots are real, so that [Chain.Prove] works, at the cost of some
+	// kilobytes per block. Nil means that there are no services and that the roots
+	// are placeholder hashes.
 	Genesis service.State
-	// Punished are the distinct indices of validators whose keys JAM has
-	// replaced by zeros. They count in the set and sign nothing; see
+	// Punished are the distinct indexes of validators whose keys JAM has replaced
+	// by zeros. These validators count in the set but sign nothing; see
 	// [Chain.Trust] and [Chain.Prove]. Nil means none.
 	Punished []int
-	// NewValidators gives each epoch its own validators, as [Chain.Handoff] and
-	// [Chain.Trust] need them for tests of verifiers. It has an effect with Genesis
-	// only. The default, false, is one set for the whole chain.
+	// NewValidators gives each epoch its own validators, for tests of verifiers
+	// that follow the changes with [Chain.Handoff]. It has an effect only with
+	// Genesis. The default, false, is one set for the whole chain.
 	NewValidators bool
-	// SetSizes has the numbers of active validators of the epochs with blocks, one
-	// after the other and then again from the first, as Gray Paper 0.8.0 allows: each
-	// is a multiple of 3 from 6 to Spec.Validators. A block that changes the number
-	// clears all cores, and a third of the number is that of the active cores. Nil is
-	// Spec.Validators for the whole chain. Only one of SetSizes and NewValidators can
-	// be set, because proofs do not lead to a set of another size.
+	// SetSizes has the number of active validators in each epoch with blocks, which
+	// Gray Paper 0.8.0 allows to change. After the last entry the list begins
+	// again. Each entry is a multiple of 3 from 6 to Spec.Validators, and a third
+	// of it is the number of active cores. A block that changes the number clears
+	// all cores.
+	//
+	// Nil means Spec.Validators for the whole chain. SetSizes cannot be combined
+	// with NewValidators, because proofs do not lead to a set of another size.
 	SetSizes []int
 }
 
@@ -155,7 +163,7 @@ func (c *Config) Validate() error {
 	return wrong.Wrap(ErrInvalidConfig)
 }
 
-// wantSlots checks a range of slots.
+// wantSlots checks that a range is ascending and begins at 1 or more.
 func wantSlots[T cmp.Ordered](wrong *fields.Errors, field string, have [2]T) {
 	var none T
 	wrong.Want(have[0] > none && have[1] >= have[0], field, have, "at least 1 slot and ascending")

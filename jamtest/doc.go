@@ -2,7 +2,7 @@
 // outcome of work packages.
 //
 // A [Chain] obeys the rules of the Gray Paper for reports, availability and
-// accumulation. A seed decides everything else: authors, losses, latencies,
+// accumulation. A seed decides everything else, such as losses, latencies and
 // forks. Time is virtual: each call of [Chain.Advance] is one slot. The same
 // configuration and calls give the same chain, byte for byte.
 //
@@ -21,28 +21,28 @@
 //
 // There is one file per stage of a package's life:
 //
-//   - Submission (package.go): a package reaches a guarantor or is lost, and
-//     may be reported some slots later. Sending it to the same guarantor again
-//     has no effect; another guarantor is a new chance.
-//   - Report (report.go): a block reports a package only if its anchor is among
-//     the last H blocks of the block's own chain and has the right roots, its
-//     lookup anchor is an ancestor and recent enough, its hash is new, its
-//     prerequisites are reported in the last H blocks or in the same block, and
-//     the core is free (GP 11.16 to 11.39).
-//   - Availability (availability.go): the report leaves its core when it
-//     becomes available, at the time-out U, or by a verdict. Availability in
-//     the block of the time-out wins.
-//   - Accumulation (accumulate.go): at once without prerequisites, otherwise
-//     from the ready queue, which an entry leaves after E slots at the latest
-//     (GP 12.4 to 12.41).
-//   - Forks and finality (fork.go): a second branch may begin below the best
-//     block, and the longer branch wins. Finality follows the best chain and
-//     never decides an open fork.
+//   - Submission (package.go): a package reaches a guarantor and may be reported
+//     some slots later, or it is lost. Sending it to the same guarantor again has
+//     no effect, but each other guarantor is a new chance.
+//   - Report (report.go): a block reports a package only if the core is free and
+//     the package obeys the rules (GP 11.16 to 11.39). Its anchor must be among the
+//     last H blocks of the block's own chain and have the right roots, and its
+//     lookup anchor must be a recent ancestor. Its hash must be new, and its
+//     prerequisites must be reported in the last H blocks or in the same block.
+//   - Availability (availability.go): a report leaves its core when it becomes
+//     available, when the time-out U has passed, or by a verdict. A report that
+//     becomes available in the block of its time-out counts as available.
+//   - Accumulation (accumulate.go): a package without prerequisites is accumulated
+//     as soon as it is available. Other packages wait in the ready queue, for about
+//     E slots at most (GP 12.4 to 12.41).
+//   - Forks and finality (fork.go): a second branch may begin below the best block,
+//     and the longer branch wins. Finality follows the best chain and never decides
+//     an open fork.
 //
-// Every block has its own state, so a package can be accumulated on one branch
-// and timed out on the other. Signatures of guarantees and the rotation of
-// guarantors are not simulated; no queue can rely on them. Of the authorizers, that
-// of package service is: see [Work].
+// Every block has its own state, so a package can be accumulated on one branch and
+// timed out on the other. Signatures of guarantees and the rotation of guarantors
+// are not simulated, because no queue can rely on them. The only simulated
+// authorizer is that of package service; see [Work].
 //
 // # Faults
 //
@@ -53,18 +53,20 @@
 //
 // # Anchors
 //
-// [Chain.Anchors] returns the recent history of the best chain. Its last entry
-// is the best block, whose posterior roots are in no header until it has a
+// [Chain.Anchors] returns the recent history of the best chain. Its last entry is
+// the best block, whose posterior roots are in no header until the block has a
 // child. Use an earlier entry as anchor, as [Chain.Context] does.
 //
 // # Proofs
 //
-// With [Config.Genesis] the chain has services, which follow the rules of package
+// With [Config.Genesis] the chain has services that follow the rules of package
 // service: they store and yield commitments of package canonical/proof. The state
-// roots are real, and the validators sign. [Chain.Value] reads a service's storage.
-// [Chain.Prove] makes the JAM part of a proof that a transaction is final,
-// [Chain.Trust] the trust to verify it, and [Chain.Handoff] leads that trust to the
-// validators of the next epoch.
+// roots are real and the validators sign, so tests can make and verify proofs:
+//
+//   - [Chain.Value] reads a service's storage.
+//   - [Chain.Prove] makes the JAM part of a proof that a transaction is final.
+//   - [Chain.Trust] returns the keys with which a verifier checks such a proof.
+//   - [Chain.Handoff] proves the validators of the next epoch to a verifier.
 //
 // # Real time
 //

@@ -19,19 +19,21 @@ type Driver struct {
 	chain *Chain
 }
 
-// NewDriver returns a driver that owns the chain. The caller must not use the
-// chain afterwards. To begin now, the chain needs the StartSlot
-// jamq.NewSlotClock(spec).SlotAt(time.Now()). A chain with a later StartSlot
-// waits for its time.
+// NewDriver returns a driver that owns the chain, so the caller must not use the
+// chain afterwards. For a start without delay, the StartSlot of the chain is
+// jamq.NewSlotClock(spec).SlotAt(time.Now()). With a later StartSlot, the chain
+// does not move until the clock has passed it.
 func NewDriver(chain *Chain) *Driver {
 	return &Driver{clock: jamq.NewSlotClock(chain.cfg.Spec), chain: chain}
 }
 
 // Run advances the chain at the start of each slot and passes every update to
-// deliver, in order and without holding a lock, until ctx ends. It returns the
-// error of ctx, or [ErrRunning] at once if another Run is active. No update is
-// lost: slots that pass while deliver is busy, or while the machine sleeps,
-// become skipped slots of the chain. deliver may call the driver's methods.
+// deliver, in order, until ctx ends. No lock is held during deliver, so it may call
+// the driver's methods. No update is lost: slots that pass while deliver is busy,
+// or while the machine sleeps, become skipped slots of the chain.
+//
+// Run returns the error of ctx. It returns [ErrRunning] at once if another Run is
+// active.
 func (d *Driver) Run(ctx context.Context, deliver func(Update)) error {
 	if !d.running.CompareAndSwap(false, true) {
 		return ErrRunning
@@ -64,37 +66,38 @@ func (d *Driver) advanceTo(slot jamq.Slot) (u Update, moved bool) {
 	return u, u.Slot != before
 }
 
-// Submit calls [Chain.Submit].
+// Submit calls [Chain.Submit] under the driver's lock.
 func (d *Driver) Submit(p Package, core jamq.CoreIndex, guarantor int) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.chain.Submit(p, core, guarantor)
 }
 
-// Anchors returns [Chain.Anchors] and [Chain.LookupAnchor] of the same moment.
+// Anchors returns the results of [Chain.Anchors] and [Chain.LookupAnchor] at the
+// same moment.
 func (d *Driver) Anchors() (recent []jamq.AnchorBlock, lookup jamq.AnchorBlock) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.chain.Anchors(), d.chain.LookupAnchor()
 }
 
-// Heads returns the best and the finalized block.
+// Heads returns the best and the finalized block at the same moment.
 func (d *Driver) Heads() (best, finalized jamq.Block) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.chain.Best(), d.chain.Finalized()
 }
 
-// Faults calls [Chain.Faults].
+// Faults calls [Chain.Faults] under the driver's lock.
 func (d *Driver) Faults() Faults {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.chain.Faults()
 }
 
-// ChangeFaults passes the current faults to f and sets the result, as
-// [Chain.SetFaults] does. f runs under the driver's lock and must not call the
-// driver.
+// ChangeFaults passes the current faults to f, which may change them, and sets the
+// result with [Chain.SetFaults]. f runs under the driver's lock and must not call
+// the driver.
 func (d *Driver) ChangeFaults(f func(*Faults)) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -103,22 +106,22 @@ func (d *Driver) ChangeFaults(f func(*Faults)) error {
 	return d.chain.SetFaults(faults)
 }
 
-// Inject calls [Chain.Inject].
+// Inject calls [Chain.Inject] under the driver's lock.
 func (d *Driver) Inject(s *Script) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.chain.Inject(s)
 }
 
-// Kill calls [Chain.Kill].
+// Kill calls [Chain.Kill] under the driver's lock.
 func (d *Driver) Kill(pkg jamq.PackageHash) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.chain.Kill(pkg)
 }
 
-// View calls f with the chain under the driver's lock. f must not keep the
-// chain, change it or call the driver.
+// View calls f with the chain under the driver's lock, so that tests can inspect
+// it. f must not keep the chain, change it or call the driver.
 func (d *Driver) View(f func(*Chain)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -8,42 +8,45 @@ var (
 	// ErrRefused is returned for a package that a guarantor would refuse
 	// because of its content.
 	ErrRefused = errors.New("jamtest: package refused")
-	// ErrUnknownBlock is returned for a block that the chain never had, or has
-	// forgotten.
+	// ErrUnknownBlock is returned for a block that the chain never had or has
+	// already forgotten.
 	ErrUnknownBlock = errors.New("jamtest: unknown block")
 	// ErrNoAnchor is returned if the best chain is too short for the requested
 	// anchor.
 	ErrNoAnchor = errors.New("jamtest: no such anchor")
-	// ErrNotFinal is returned if a proof is requested for a block that no
-	// service keeps on the final chain.
+	// ErrNotFinal is returned if a proof is requested for a block that is not on
+	// the final chain, or if too few validators can sign.
 	ErrNotFinal = errors.New("jamtest: not final")
-	// ErrNotYielded is returned if a proof through a yield is requested for a block
-	// that was not the last one of its call.
+	// ErrNotYielded is returned if a proof through a yield is requested for a
+	// rollup block that was not the last one of its call. A service yields only
+	// once per call.
 	ErrNotYielded = errors.New("jamtest: not yielded")
 	// ErrNoServices is returned if Config.Genesis is nil.
 	ErrNoServices = errors.New("jamtest: the chain has no services")
-	// ErrNotKillable is returned by [Chain.Kill].
+	// ErrNotKillable is returned by [Chain.Kill] for a package that was never
+	// submitted, or that became available or was lost.
 	ErrNotKillable = errors.New("jamtest: package cannot be killed")
 	// ErrRunning is returned by [Driver.Run] while another Run is active.
 	ErrRunning = errors.New("jamtest: driver is running")
 )
 
-// These are wrapped by [Chain.Reportable]: why a block must not report a package.
+// These errors are wrapped by the error of [Chain.Reportable], and give the reason
+// why a block must not report a package.
 var (
-	// ErrAnchorNotRecent means that the anchor is not among the last H blocks
-	// of this chain (GP 11.33).
+	// ErrAnchorNotRecent means that the anchor is not in recent history, the last H
+	// blocks of this chain (GP 11.33).
 	ErrAnchorNotRecent = errors.New("jamtest: anchor is not recent")
-	// ErrAnchorRoots means that the state root or the BEEFY root of the context
-	// is not the anchor's (GP 11.33).
+	// ErrAnchorRoots means that the state root or the BEEFY root in the refine
+	// context differs from that of the anchor (GP 11.33).
 	ErrAnchorRoots = errors.New("jamtest: anchor has other roots")
-	// ErrLookupAnchor means that the lookup anchor is too old or not an
-	// ancestor (GP 11.34, 11.35).
+	// ErrLookupAnchor means that the lookup anchor is too old or not an ancestor of
+	// the block (GP 11.34, 11.35).
 	ErrLookupAnchor = errors.New("jamtest: lookup anchor is too old or not an ancestor")
-	// ErrDuplicate means that the package is in recent history, on a core, in
-	// the ready queue or accumulated (GP 11.36 to 11.38).
+	// ErrDuplicate means that this chain already has the package: in recent
+	// history, on a core, in the ready queue or accumulated (GP 11.36 to 11.38).
 	ErrDuplicate = errors.New("jamtest: package was reported before")
-	// ErrPrerequisite means that a prerequisite was not reported in this block
-	// or the last H blocks (GP 11.39).
+	// ErrPrerequisite means that a prerequisite was reported neither in this block
+	// nor in the last H blocks (GP 11.39).
 	ErrPrerequisite = errors.New("jamtest: prerequisite is not in recent history")
 	// ErrCoreInactive means that too few validators are active to serve the core (GP
 	// 0.8.0, 11.4).

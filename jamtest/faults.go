@@ -7,18 +7,20 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// ForeignService is the service of all packages of other rollups; see
-// Config.ForeignLoad.
+// ForeignService is the service of all packages of other rollups, which
+// Config.ForeignLoad simulates.
 const ForeignService jamq.ServiceID = math.MaxUint32
 
-// foreign has the last package of other rollups.
+// foreign remembers the newest package of other rollups, which the next one may
+// need as its prerequisite.
 type foreign struct {
 	count uint64
 	last  *Package // the newest
 	in    *block   // the block that reported it
 }
 
-// skips reports whether this slot has no block.
+// skips decides whether the current slot has no block, by chance or as part of a
+// burst.
 func (c *Chain) skips() bool {
 	if c.skipLeft == 0 && c.chance(c.cfg.SkipProbability) {
 		c.skipLeft = c.cfg.SkipBurst[0] + c.random.IntN(c.cfg.SkipBurst[1]-c.cfg.SkipBurst[0]+1)
@@ -34,7 +36,7 @@ func (c *Chain) skips() bool {
 // valid: their anchor is the parent, and a prerequisite, if any, was reported
 // recently on this chain.
 func (c *Chain) fillCores(b *block) {
-	const needing = 0.3 // share of those that wait for another
+	const needing = 0.3 // share of the packages with a prerequisite
 	for core := range b.active {
 		if b.cores[core] != nil || !(c.chance(c.cfg.ForeignLoad) || c.slot < c.script.fillUntil) {
 			continue

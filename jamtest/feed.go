@@ -7,12 +7,14 @@ import (
 	"github.com/jamq/jamq/internal/fields"
 )
 
-// FeedFaults are the faults of a [Feed]. The zero value is a perfect feed.
+// FeedFaults are the faults of a [Feed]. The zero value is a feed without faults.
 type FeedFaults struct {
-	// Duplicate is the probability that an update is delivered twice, Late that
-	// it is delivered after the next one, Batch that it is delivered together
-	// with the following ones, and Miss that it lacks a block. Each is from 0
-	// to 1.
+	// Duplicate, Late, Batch and Miss are probabilities from 0 to 1, per update:
+	//
+	//   - Duplicate: an update is delivered twice.
+	//   - Late: the update is delivered together with the next one.
+	//   - Batch: the update is delivered together with the following ones.
+	//   - Miss: the update lacks one block.
 	Duplicate, Late, Batch, Miss float64
 }
 
@@ -27,18 +29,17 @@ func (f *FeedFaults) Validate() error {
 	return wrong.Wrap(ErrInvalidConfig)
 }
 
-// Feed stands between a chain and a host and delivers updates badly: twice,
-// late, in batches, or with missing blocks. A host notices a missing block when
-// a later one names an unknown parent, and can fetch it with [Chain.Block].
-// Apart from that, parents come before children. Flush delivers all updates
-// that were held back.
+// Feed passes updates from a chain to a host and delivers them badly: twice, late,
+// in batches, or with missing blocks. A host notices a missing block when a later
+// block names an unknown parent, and can fetch it with [Chain.Block]. Apart from
+// missing blocks and repeated updates, parents come before children.
 type Feed struct {
 	faults FeedFaults
 	random *rand.Rand
 	held   []Update
 }
 
-// NewFeed returns a feed whose faults are decided by the seed. The error wraps
+// NewFeed returns a feed whose faults are determined by the seed. The error wraps
 // [ErrInvalidConfig].
 func NewFeed(faults FeedFaults, seed uint64) (*Feed, error) {
 	if err := faults.Validate(); err != nil {
@@ -70,7 +71,7 @@ func (f *Feed) Push(u Update) []Update {
 	return out
 }
 
-// Flush returns the updates that were held back.
+// Flush returns all updates that were held back, for example at the end of a test.
 func (f *Feed) Flush() []Update {
 	out := f.held
 	f.held = nil

@@ -13,32 +13,36 @@ import (
 	"github.com/jamq/jamq/service"
 )
 
-// Route is the way of a proof from the validators' signatures to the
-// commitment.
+// Route is the path of a proof from the validators' signatures to the commitment of
+// a rollup block.
 type Route int
 
 const (
-	// ByStorage leads through the state of the finalized block to the service's
-	// storage.
+	// ByStorage leads through the state of the finalized block to the commitment in
+	// the service's storage.
 	ByStorage Route = iota
-	// ByOutputs leads through C(16) of the block in which the service applied the
-	// rollup block. It exists for the last rollup block of a call only, because a
-	// service yields once per call.
+	// ByOutputs leads through C(16), the accumulation outputs of the block in which
+	// the service applied the rollup block. Only the last rollup block of a call
+	// has this route, because a service yields once per call.
 	ByOutputs
-	// ByLog leads through the output log after the finalized block, and exists as
-	// ByOutputs does.
+	// ByLog leads through the output log after the finalized block. It exists for
+	// the same rollup blocks as ByOutputs.
 	ByLog
 )
 
-// Prove returns the JAM part of the document for a rollup block that the
-// service keeps on the final chain: the block and package of the claim,
-// and the links up to the commitment. The rollup adds the transaction. Just
-// more than two thirds of the validators sign; punished ones never do.
+// Prove returns the JAM part of a proof document for a rollup block that the
+// service keeps on the final chain. This part has the block and package of the
+// claim, and the links up to the commitment. The rollup adds the transaction. Just
+// more than two thirds of the validators sign, and punished ones never do.
 //
-// The error wraps [ErrNotFinal], also if too few validators can sign,
-// [ErrNoServices], [ErrNotYielded], or [ErrUnknownBlock] if the chain has forgotten
-// the block in which the service applied the rollup block. ByStorage needs neither
-// that block nor a yield.
+// The error wraps:
+//
+//   - [ErrNotFinal] if the service does not keep the block on the final chain, or
+//     if too few validators can sign;
+//   - [ErrNoServices] if Config.Genesis is nil;
+//   - [ErrNotYielded] if the route needs a yield and the block has none; or
+//   - [ErrUnknownBlock] if the chain has forgotten the block in which the service
+//     applied the rollup block. ByStorage does not need that block.
 func (c *Chain) Prove(id jamq.ServiceID, number uint64, route Route) (*proof.Document, error) {
 	final, err := c.withState(c.finalized.Hash)
 	if err != nil {
@@ -80,7 +84,7 @@ func (c *Chain) Prove(id jamq.ServiceID, number uint64, route Route) (*proof.Doc
 	return d, c.proveByLog(d, in, output)
 }
 
-// proveByLog adds the links through the output log.
+// proveByLog adds the links through the output log to the document.
 func (c *Chain) proveByLog(d *proof.Document, in *block, output proof.Output) (err error) {
 	index := slices.Index(in.state.outputs, output)
 	d.Log = new(proof.YieldProof)
@@ -94,8 +98,8 @@ func (c *Chain) proveByLog(d *proof.Document, in *block, output proof.Output) (e
 	return err
 }
 
-// beefy returns the signatures of just enough validators over the log after a
-// final block.
+// beefy returns the signatures over the output log after a final block, from just
+// enough validators for a quorum.
 func (c *Chain) beefy(b *block) (*proof.Beefy, error) {
 	v, err := c.quorum(b.set())
 	if err != nil {
@@ -125,7 +129,7 @@ func (c *Chain) OutputLog(hash jamq.HeaderHash) (outputs []proof.Output, leaves 
 
 // Beefy returns the signatures over the output log after a final block. Just more
 // than two thirds of the validators sign. The error wraps [ErrNoServices], or
-// [ErrNotFinal], also if too few validators can sign.
+// [ErrNotFinal] if the block is not final or too few validators can sign.
 func (c *Chain) Beefy(hash jamq.HeaderHash) (*proof.Beefy, error) {
 	if _, err := c.withState(c.finalized.Hash); err != nil {
 		return nil, err
@@ -136,7 +140,8 @@ func (c *Chain) Beefy(hash jamq.HeaderHash) (*proof.Beefy, error) {
 	return c.beefy(c.blocks[hash])
 }
 
-// precommit returns the votes of just enough validators for a final block.
+// precommit returns the votes for a final block, from just enough validators for a
+// quorum.
 func (c *Chain) precommit(b *block) (*proof.Finality, error) {
 	v, err := c.quorum(b.set())
 	if err != nil {

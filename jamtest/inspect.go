@@ -12,15 +12,14 @@ type Point struct {
 	// Hash identifies the block, and Slot is the slot in which it was authored.
 	Hash jamq.HeaderHash
 	Slot jamq.Slot
-	// Height is the number of blocks between genesis and the block; 0 for
-	// genesis.
+	// Height is the number of ancestors of the block, so genesis has height 0.
 	Height uint64
 }
 
 func (b *block) point() Point { return Point{Hash: b.Hash, Slot: b.Slot, Height: b.height} }
 
-// copyBlock returns a copy whose slices the caller may change. The prerequisites
-// of the elements are shared.
+// copyBlock returns a copy of the block with slices that the caller may change.
+// Only the prerequisites of its reports are shared with the chain.
 func (b *block) copyBlock() jamq.Block {
 	out := b.Block
 	out.Reported = slices.Clone(out.Reported)
@@ -30,7 +29,7 @@ func (b *block) copyBlock() jamq.Block {
 	return out
 }
 
-// Config returns the configuration of the chain, with the changes by SetFaults.
+// Config returns the configuration of the chain, including changes by SetFaults.
 func (c *Chain) Config() Config { return c.cfg }
 
 // Slot returns the current slot, whether or not it has a block.
@@ -45,9 +44,9 @@ func (c *Chain) Finalized() jamq.Block { return c.finalized.copyBlock() }
 // Height returns the height of the best block.
 func (c *Chain) Height() uint64 { return c.best.height }
 
-// Anchors returns the recent history of the best chain, oldest first: at most H
-// blocks, of which the last is the best block. A node knows the roots of the
-// best block, but no header contains them before it has a child.
+// Anchors returns the recent history of the best chain, oldest first. It has at
+// most H blocks, and the last of them is the best block. A node knows the roots of
+// the best block, but no header contains these roots before the block has a child.
 func (c *Chain) Anchors() []jamq.AnchorBlock {
 	var out []jamq.AnchorBlock
 	for b := c.best; b != nil && len(out) < c.cfg.Spec.RecentHistory; b = b.parent {
@@ -64,10 +63,10 @@ func anchorBlock(b *block) jamq.AnchorBlock {
 	return jamq.AnchorBlock{Hash: b.Hash, Slot: b.Slot, StateRoot: b.stateRoot, BeefyRoot: b.beefyRoot}
 }
 
-// Context returns a refine context whose anchor is offset blocks behind the
-// best block, from 1 to H-1, and whose lookup anchor is the finalized block.
-// The error wraps [ErrNoAnchor] if the chain is too short, which it always is
-// for genesis alone.
+// Context returns a refine context whose anchor is offset blocks behind the best
+// block, from 1 to H-1, and whose lookup anchor is the finalized block. Its
+// prerequisites are sorted and without duplicates. The error wraps [ErrNoAnchor] if
+// the chain is too short, as it always is with genesis alone.
 func (c *Chain) Context(offset int, prerequisites ...jamq.PackageHash) (jamq.RefineContext, error) {
 	anchors := c.Anchors()
 	if offset < 1 || offset >= len(anchors) {
@@ -102,8 +101,8 @@ func (c *Chain) Locate(hash jamq.HeaderHash) (Point, bool) {
 	return b.point(), true
 }
 
-// Contains reports whether the chain that ends in head contains a block, head
-// included. It knows retained blocks only.
+// Contains reports whether the chain that ends in head contains a block, which may
+// be head itself. Only retained blocks are known.
 func (c *Chain) Contains(head, hash jamq.HeaderHash) bool {
 	b, x := c.blocks[head], c.blocks[hash]
 	return b != nil && x != nil && b.within(x.height) == x
@@ -118,14 +117,15 @@ func (c *Chain) AnchorBlock(hash jamq.HeaderHash) (jamq.AnchorBlock, bool) {
 	return anchorBlock(b), true
 }
 
-// Accumulation is a package that was accumulated: its Package, and the block.
+// Accumulation is a package together with the block that accumulated it.
 type Accumulation struct {
 	Package
 	// In is the block that accumulated the package.
 	In Point
 }
 
-// appendAccumulated leaves out packages of other rollups.
+// appendAccumulated appends the packages that b accumulated, except those of other
+// rollups.
 func (c *Chain) appendAccumulated(to []Accumulation, b *block) []Accumulation {
 	for _, h := range b.Accumulated {
 		if c.packages[h].Service == ForeignService {
@@ -136,9 +136,9 @@ func (c *Chain) appendAccumulated(to []Accumulation, b *block) []Accumulation {
 	return to
 }
 
-// Accumulated returns all submitted packages that were accumulated on the chain
-// that ends in head, in the order of accumulation, beginning with the oldest
-// retained block (see Config.Retention). The error wraps [ErrUnknownBlock].
+// Accumulated returns the submitted packages that were accumulated on the chain
+// that ends in head, in the order of accumulation. It begins with the oldest
+// retained block; see Config.Retention. The error wraps [ErrUnknownBlock].
 func (c *Chain) Accumulated(head jamq.HeaderHash) ([]Accumulation, error) {
 	b, ok := c.blocks[head]
 	if !ok {
@@ -151,9 +151,9 @@ func (c *Chain) Accumulated(head jamq.HeaderHash) ([]Accumulation, error) {
 	return out, nil
 }
 
-// Inbox returns the packages that one service has received on the chain that
-// ends in head: [Chain.Accumulated] of that service only. The error wraps
-// [ErrUnknownBlock].
+// Inbox returns the packages that one service has received on the chain that ends
+// in head. These are the packages of [Chain.Accumulated] for that service. The
+// error wraps [ErrUnknownBlock].
 func (c *Chain) Inbox(service jamq.ServiceID, head jamq.HeaderHash) ([]Accumulation, error) {
 	all, err := c.Accumulated(head)
 	return slices.DeleteFunc(all, func(a Accumulation) bool { return a.Service != service }), err

@@ -8,26 +8,27 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// Execution is the content of a package for the rollup's service: a rollup
+// Execution is the content of a package for the rollup's service, which is a rollup
 // block with its transactions.
 type Execution struct {
-	// Number is the number of the rollup block, PreRoot and PostRoot its state
-	// roots. The roots matter only to a guarded service.
+	// Number is the number of the rollup block. PreRoot and PostRoot are the state
+	// roots before and after it, which matter only with Oracle.Guarded.
 	Number            uint64
 	PreRoot, PostRoot string
-	// Txs are names of the transactions.
+	// Txs are the names of the block's transactions.
 	Txs []string
 }
 
-// Oracle counts the executions of a rollup's transactions. It reads the
-// simulated chain only, and no state of a queue.
+// Oracle counts the executions of a rollup's transactions, to check a queue
+// independently. It reads only the simulated chain and no state of the queue.
 type Oracle struct {
 	service jamq.ServiceID
 	decode  func(payload []byte) Execution
-	// Guarded lets the service defend itself: it applies a rollup block only if
-	// number and pre-state continue the last one, ignores older blocks and
-	// buffers newer ones. A second version of a block then has no effect. The
-	// default is false, because a queue must not need this.
+	// Guarded simulates a service that defends itself against duplicates. It
+	// applies a rollup block only if its number and pre-state continue the last
+	// block, ignores older blocks and buffers newer ones, so a second version of a
+	// block has no effect. The default is false, because a queue must not need such
+	// protection.
 	Guarded bool
 
 	expected map[string]bool
@@ -35,8 +36,8 @@ type Oracle struct {
 	final    []Execution
 }
 
-// NewOracle returns an oracle for one service. decode returns what the service
-// executes for the payload of a package.
+// NewOracle returns an oracle for one service. decode returns the execution that
+// the service derives from the payload of a package.
 func NewOracle(service jamq.ServiceID, decode func(payload []byte) Execution) *Oracle {
 	return &Oracle{service: service, decode: decode, expected: make(map[string]bool)}
 }
@@ -51,8 +52,8 @@ func (o *Oracle) Expect(txs ...string) {
 	}
 }
 
-// Observe records the final accumulations of an update. It must be called for
-// every update of the chain, once and in order.
+// Observe records the accumulations that became final with an update. It must be
+// called for every update of the chain, once and in order.
 func (o *Oracle) Observe(u Update) {
 	for _, a := range u.Final {
 		if a.Service == o.service {
@@ -61,23 +62,23 @@ func (o *Oracle) Observe(u Update) {
 	}
 }
 
-// Verdict is the result of an oracle.
+// Verdict is the result of a check by an oracle.
 type Verdict struct {
 	// Executed is the number of executions of each transaction.
 	Executed map[string]int
-	// Twice were executed more than once, Lost were expected and not executed,
-	// and Unexpected were executed and not expected. Each is in the order of
-	// execution or of expectation.
+	// Twice were executed more than once, in the order of execution. Lost were
+	// expected and not executed, in the order of expectation. Unexpected were
+	// executed and not expected, in the order of execution.
 	Twice, Lost, Unexpected []string
-	// Disorder are transactions that were executed before one that was expected
-	// earlier.
+	// Disorder are transactions that were executed after one that was expected
+	// later.
 	Disorder []string
 	// Blocks are the numbers of the rollup blocks in the order of execution.
 	Blocks []uint64
 }
 
-// OK reports whether every expected transaction was executed exactly once and
-// in order, and no other.
+// OK reports whether every expected transaction was executed exactly once and in
+// order, and no other transaction was executed.
 func (v *Verdict) OK() bool {
 	return len(v.Twice)+len(v.Lost)+len(v.Unexpected)+len(v.Disorder) == 0
 }
@@ -99,9 +100,9 @@ func (v *Verdict) String() string {
 // Check returns the verdict on the finalized chain.
 func (o *Oracle) Check() Verdict { return o.judge(o.final) }
 
-// CheckAt returns the verdict on the chain that ends in head, including its
-// blocks that are not final. The chain must still have its blocks since the
-// last update. The error wraps [ErrUnknownBlock].
+// CheckAt returns the verdict on the chain that ends in head, including its blocks
+// that are not final. [Oracle.Observe] must have been called for every update until
+// now. The error wraps [ErrUnknownBlock].
 func (o *Oracle) CheckAt(c *Chain, head jamq.HeaderHash) (Verdict, error) {
 	inbox, err := c.Inbox(o.service, head)
 	if err != nil {
@@ -153,7 +154,7 @@ func (o *Oracle) judge(inbox []Execution) Verdict {
 	return v
 }
 
-// guarded returns the executions that a guarded service applies.
+// guarded returns the executions that a service applies under Oracle.Guarded.
 func guarded(inbox []Execution) []Execution {
 	var applied []Execution
 	buffer := make(map[uint64][]Execution)

@@ -17,25 +17,26 @@ type Package struct {
 	Hash jamq.PackageHash
 	// Context is the refine context of the package.
 	Context jamq.RefineContext
-	// Service is the rollup of the package.
+	// Service is the service of the rollup that the package belongs to.
 	Service jamq.ServiceID
-	// Gas is the gas of its accumulation, at most the spec's MaxAccumulateGas.
-	// Together with the gas of other packages it can defer packages of the
-	// ready queue to a later block (GP 12.18).
+	// Gas is the gas of its accumulation, at most the spec's MaxAccumulateGas. The
+	// gas of all packages in a block is limited, so a large Gas can defer packages
+	// of the ready queue to a later block (GP 12.18).
 	Gas uint64
-	// Authorizer is the hash of the package's authorizer, of its code hash and
-	// configuration. A service compares it with its own. Submit assumes that it lets
-	// the package pass; Work asks it.
+	// Authorizer is the hash of the authorizer's code hash and configuration. A
+	// service compares it with the authorizer that it expects. [Chain.Submit]
+	// assumes that the authorizer lets the package pass, whereas [Work] checks
+	// that.
 	Authorizer common.Hash
-	// Payload is the payload of the work item, which refine gets. Only the rules of
-	// the service interpret it; see [Config.Genesis].
+	// Payload is the payload of the work item, which is the input of refine. Only
+	// the rules of the service interpret it; see [Config.Genesis].
 	Payload []byte
 }
 
-// NewPackage returns a package with a hash over its whole content, for tests
-// that encode no real work packages. Its authorizer is zero. It sorts the prerequisites and removes
-// duplicates. Equal arguments give equal hashes. The package shares no memory
-// with the arguments.
+// NewPackage returns a package with a hash over its whole content, for tests that
+// encode no real work packages. It sorts the prerequisites, removes duplicates and
+// leaves the authorizer zero. Equal arguments give equal hashes. The package shares
+// no memory with the arguments.
 func NewPackage(service jamq.ServiceID, context jamq.RefineContext, payload []byte) Package {
 	p := Package{Context: context, Service: service, Payload: payload}.clone()
 	slices.SortFunc(p.Context.Prerequisites, jamq.PackageHash.Compare)
@@ -88,36 +89,42 @@ func (p *Package) same(q *Package) bool {
 		slices.Equal(a.Prerequisites, b.Prerequisites) && p.Service == q.Service && p.Gas == q.Gas && p.Authorizer == q.Authorizer && slices.Equal(p.Payload, q.Payload)
 }
 
-// delivery identifies a package at a guarantor. A second delivery has no
-// effect.
+// delivery identifies the submission of a package to one guarantor of a core. A
+// second equal delivery has no effect.
 type delivery struct {
 	pkg       jamq.PackageHash
 	core      jamq.CoreIndex
 	guarantor int
 }
 
-// offer is a package that a guarantor has received.
+// offer is a package that a guarantor of a core has received and may report.
 type offer struct {
 	pkg  *Package
 	core jamq.CoreIndex
-	// from is the first slot in which the package may be reported, and last the
-	// greatest height at which its anchor allows that.
+	// from is the first slot in which a block may report the package. last is the
+	// greatest height at which a block may report it, because of its anchor.
 	from jamq.Slot
 	last uint64
-	// lastMoment makes its guarantors wait for that height.
+	// lastMoment makes the guarantors hold the package back until a block of height
+	// last.
 	lastMoment bool
 }
 
 // Submit sends a package to a guarantor of a core. guarantor is any number that
-// identifies it. A nil error means that the package was sent, not that it
-// arrived. Sending the same package to the same guarantor of a core again has
-// no effect.
+// identifies it. A nil error means that the package was sent, but it may still be
+// lost. Sending the same package to the same guarantor of a core again has no
+// effect.
 //
-// If the error wraps [ErrRefused], nothing changed. The reasons are a core that
-// does not exist, a zero hash, too many or unsorted prerequisites, a payload
-// that is too large, or a different content with the same hash. Reasons that
-// depend on the chain, such as an old anchor, cause no error: no block ever
-// reports the package. See [Chain.Reportable].
+// If the error wraps [ErrRefused], nothing changed. The reasons are:
+//
+//   - a core that does not exist
+//   - a zero hash, or a different content with the same hash
+//   - too many or unsorted prerequisites
+//   - too much gas or a payload that is too large
+//   - the service [ForeignService]
+//
+// Reasons that depend on the chain, such as an old anchor, cause no error, but no
+// block ever reports the package. See [Chain.Reportable].
 func (c *Chain) Submit(p Package, core jamq.CoreIndex, guarantor int) error {
 	spec := &c.cfg.Spec
 	if int(core) >= spec.Cores {

@@ -9,11 +9,13 @@ import (
 )
 
 // Reportable returns nil if a block in the given slot on top of the best block
-// could report a package on a core. Otherwise the error wraps the first reason
-// in this order: ErrAnchorNotRecent, ErrAnchorRoots, ErrLookupAnchor,
-// ErrDuplicate, ErrPrerequisite, ErrCoreInactive, ErrCoreEngaged. It wraps
-// [ErrRefused] for a core that does not exist, or for a slot that is not after the best block's.
-// Verdicts are not considered, because they cannot be foreseen.
+// could report a package on a core. Verdicts are not considered, because they
+// cannot be foreseen.
+//
+// Otherwise the error wraps the first reason that applies, in this order:
+// ErrAnchorNotRecent, ErrAnchorRoots, ErrLookupAnchor, ErrDuplicate,
+// ErrPrerequisite, ErrCoreInactive, ErrCoreEngaged. It wraps [ErrRefused] if the
+// core does not exist or the slot is not after the best block's.
 func (c *Chain) Reportable(p Package, core jamq.CoreIndex, slot jamq.Slot) error {
 	if int(core) >= c.cfg.Spec.Cores {
 		return fmt.Errorf("%w: core %d, want below %d", ErrRefused, core, c.cfg.Spec.Cores)
@@ -29,9 +31,9 @@ func (c *Chain) Reportable(p Package, core jamq.CoreIndex, slot jamq.Slot) error
 	return nil
 }
 
-// refusal returns the reason why a block must not report a package, or nil. The
-// block has its slot and parent, its cores without the package, and the reports
-// that it already contains.
+// refusal returns the reason why block b must not report a package on a core, or
+// nil. b already has its slot, its parent, its cores and the reports before this
+// one.
 func (c *Chain) refusal(b *block, p *Package, core jamq.CoreIndex) error {
 	spec, context := &c.cfg.Spec, &p.Context
 	anchor := c.blocks[context.Anchor]
@@ -83,9 +85,9 @@ func (b *block) reports(h jamq.PackageHash) bool {
 	return slices.ContainsFunc(b.Reported, func(r jamq.Report) bool { return r.Package == h })
 }
 
-// report puts every offer that the rules admit into the block, in the order of
-// submission. It repeats that until none is left, because a package may have a
-// prerequisite that was submitted later.
+// report adds every submitted package that the rules admit to the block, in the
+// order of submission. It repeats this until no more can be added, because a
+// package may have a prerequisite that was submitted later.
 func (c *Chain) report(b *block) {
 	for progress := true; progress; {
 		progress = false

@@ -6,8 +6,8 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// forget removes everything that no rule and no inspection can reach after
-// finality moved.
+// forget removes the blocks and packages that neither the rules nor an inspection
+// can reach now that finality has moved.
 func (c *Chain) forget() {
 	// A branch may still grow on the finalized block: its next block is one higher.
 	c.offers = slices.DeleteFunc(c.offers, func(o offer) bool { return o.last <= c.finalized.height })

@@ -13,7 +13,8 @@ import (
 // ErrInvalidScript is wrapped by every error of [ParseScript].
 var ErrInvalidScript = errors.New("jamtest: invalid script")
 
-// Script is a list of faults, each at a slot. It may be shared by chains.
+// Script is a list of faults, each at a given slot; see [ParseScript]. Several
+// chains may share it.
 type Script struct {
 	actions []action
 }
@@ -36,8 +37,8 @@ const (
 	numActs
 )
 
-// grammar has, for each fault, its name and the meaning and minimum of its
-// number.
+// grammar has the name of each fault and the minimum of its number. A minimum of -1
+// means that the fault takes no number.
 var grammar = [numActs]struct {
 	words string
 	least int
@@ -57,14 +58,14 @@ var grammar = [numActs]struct {
 
 // action is one line of a script.
 type action struct {
-	at  jamq.Slot // counted from the genesis block's
+	at  jamq.Slot // counted from the slot of genesis
 	act act
 	n   int
 }
 
-// ParseScript reads a script: lines of the form "at SLOT FAULT NUMBER", with
-// slots counted from that of the genesis block. Empty lines, and text after a
-// #, are ignored. The faults are:
+// ParseScript reads a script. Each line has the form "at SLOT FAULT NUMBER", with
+// slots counted from that of the genesis block. Empty lines, and text after a #,
+// are ignored. The faults are:
 //
 //	at 12 skip 3          this slot and the next two have no block
 //	at 20 lose 4          the next four submissions are lost
@@ -149,15 +150,16 @@ func (s *Script) String() string {
 	return b.String()
 }
 
-// running is the progress of a script.
+// running is the progress of a script: the faults that are still to come, and the
+// state of those that have begun.
 type running struct {
 	todo       []action
-	left       [numActs]int // how often a fault is still to strike
+	left       [numActs]int // how often each fault is still to occur
 	delays     []jamq.Slot
 	verdicts   []jamq.CoreIndex
 	overtaking bool      // the side branch grows alone
-	abandoning bool      // the side branch is to be given up
-	fillUntil  jamq.Slot // foreign rollups take every core before it
+	abandoning bool      // the side branch is to be abandoned
+	fillUntil  jamq.Slot // other rollups take every free core before this slot
 }
 
 func newRunning(s *Script) running {
@@ -167,7 +169,7 @@ func newRunning(s *Script) running {
 	return running{todo: s.actions}
 }
 
-// take reports whether a fault takes effect now.
+// take reports whether a fault occurs now, and uses up one of its occurrences.
 func (r *running) take(a act) bool {
 	if r.left[a] == 0 {
 		return false
@@ -176,7 +178,8 @@ func (r *running) take(a act) bool {
 	return true
 }
 
-// delay returns the delay of the next submission, in slots.
+// delay removes the delay of the next submission from the list and returns it, in
+// slots. 0 means no delay.
 func (r *running) delay() jamq.Slot {
 	if len(r.delays) == 0 {
 		return 0
@@ -186,7 +189,8 @@ func (r *running) delay() jamq.Slot {
 	return d
 }
 
-// condemned reports whether a verdict clears a core now.
+// condemned reports whether a verdict of the script clears a core now, and uses
+// that verdict up.
 func (c *Chain) condemned(core jamq.CoreIndex) bool {
 	i := slices.Index(c.script.verdicts, core)
 	if i < 0 {

@@ -14,9 +14,9 @@ import (
 	"github.com/jamq/jamq/service"
 )
 
-// state is the simulated part of the state after a block, and the output log.
-// It exists only with Config.Genesis and shares equal parts with the parent's
-// state.
+// state is the simulated part of the state after a block, together with the output
+// log. It exists only with Config.Genesis, and shares unchanged parts with the
+// parent's state.
 type state struct {
 	trie    *statetrie.Trie
 	outputs []proof.Output
@@ -25,7 +25,8 @@ type state struct {
 	set     uint64 // number of the validator set
 }
 
-// leaf is the last entry of an output log.
+// leaf is the newest leaf of an output log and leads to the older ones, so that
+// blocks can share them.
 type leaf struct {
 	before *leaf
 	root   common.Hash
@@ -70,15 +71,15 @@ func (c *Chain) settle(b *block) {
 	b.state, b.stateRoot, b.beefyRoot = s, s.trie.Root(), s.log.SuperPeak()
 }
 
-// callServices lets each service accumulate its packages of a block: in one call,
-// and in the order of the services.
+// callServices lets the services accumulate the packages of a block. Each service
+// gets its packages in one call, in ascending order of services.
 func (c *Chain) callServices(s *state, b *block) {
 	calls := make(map[jamq.ServiceID][]service.Operand)
 	for _, h := range b.Accumulated {
 		p := c.packages[h]
 		output, err := service.Refine(p.Payload, p.Hash)
 		if err != nil {
-			output = nil // as of a refine that panics
+			output = nil // as if refine had panicked
 		}
 		calls[p.Service] = append(calls[p.Service], service.Operand{Package: p.Hash, Authorizer: p.Authorizer, Output: output})
 	}
@@ -89,8 +90,8 @@ func (c *Chain) callServices(s *state, b *block) {
 	}
 }
 
-// call lets a service with an account accumulate. A service without a storage
-// panics, so that nothing but the slot in its account changes.
+// call lets a service with an account accumulate. For a service without storage
+// this counts as a panic, which changes only the slot in its account.
 func (s *state) call(id jamq.ServiceID, account []byte, slot jamq.Slot, operands []service.Operand) {
 	get := func(key string) []byte { return s.value(id, []byte(key)) }
 	changes, yield, err := service.Accumulate(get, slot, operands)
@@ -117,8 +118,8 @@ func (s *state) call(id jamq.ServiceID, account []byte, slot jamq.Slot, operands
 	}
 }
 
-// moved returns an encoded account (GP D.2) whose storage has become larger, and
-// that was accumulated in a slot.
+// moved returns a copy of an encoded account (GP D.2) after an accumulation in the
+// given slot, which changed its storage by items and octets.
 func moved(account []byte, items, octets int, slot jamq.Slot) []byte {
 	out, le := slices.Clone(account), binary.LittleEndian
 	le.PutUint64(out[57:], le.Uint64(out[57:])+uint64(octets))
@@ -127,14 +128,15 @@ func moved(account []byte, items, octets int, slot jamq.Slot) []byte {
 	return out
 }
 
-// value returns the value of a key in the storage of a service, nil if there is none.
+// value returns the value of a key in the storage of a service, or nil if there is
+// none.
 func (s *state) value(id jamq.ServiceID, key []byte) []byte {
 	value, _ := s.trie.Get(statetrie.StorageKey(id, key))
 	return value
 }
 
 // Value returns the value of a key in the storage of a service after a block of any
-// branch, nil if there is none. The keys are those of package service. The error
+// branch, or nil if there is none. Package service defines the keys. The error
 // wraps [ErrUnknownBlock] or [ErrNoServices].
 func (c *Chain) Value(id jamq.ServiceID, head jamq.HeaderHash, key []byte) ([]byte, error) {
 	b, err := c.withState(head)
@@ -145,8 +147,8 @@ func (c *Chain) Value(id jamq.ServiceID, head jamq.HeaderHash, key []byte) ([]by
 }
 
 // Account returns the encoded account of a service (GP D.2) after a block of any
-// branch, nil if there is none. Its balance is that of the genesis. The error wraps
-// [ErrUnknownBlock] or [ErrNoServices].
+// branch, or nil if there is none. Its balance never changes from that of the
+// genesis. The error wraps [ErrUnknownBlock] or [ErrNoServices].
 func (c *Chain) Account(id jamq.ServiceID, head jamq.HeaderHash) ([]byte, error) {
 	b, err := c.withState(head)
 	if err != nil {
@@ -166,7 +168,8 @@ func (c *Chain) State(head jamq.HeaderHash) (*statetrie.Trie, error) {
 	return b.state.trie, nil
 }
 
-// withState returns a block with its state.
+// withState returns a block whose state is simulated. The error wraps ErrNoServices
+// without Config.Genesis, or ErrUnknownBlock.
 func (c *Chain) withState(hash jamq.HeaderHash) (*block, error) {
 	if c.cfg.Genesis == nil {
 		return nil, fmt.Errorf("%w: Config.Genesis is nil", ErrNoServices)

@@ -10,22 +10,22 @@ import (
 // Stage is the progress of a package on one chain.
 type Stage int
 
-// The stages are in the order in which a package can pass them. OnCore can end
-// in Cleared or TimedOut, and Ready in Expired.
+// The stages are in the order in which a package can pass them. A package can be
+// lost from OnCore to Cleared or TimedOut, and from Ready to Expired.
 const (
 	// Unreported means that no block of this chain reports the package.
 	Unreported Stage = iota
-	// OnCore means that it was reported and is not available yet.
+	// OnCore means that a block reported the package, which is not available yet.
 	OnCore
-	// Cleared means that a verdict removed it from its core.
+	// Cleared means that a verdict removed the package from its core.
 	Cleared
-	// TimedOut means that it was not available within U slots.
+	// TimedOut means that the package did not become available within U slots.
 	TimedOut
-	// Ready means that it is available and waits for prerequisites.
+	// Ready means that the package is available and waits for its prerequisites.
 	Ready
-	// Expired means that its prerequisites were missing for E slots.
+	// Expired means that the package's prerequisites were missing for E slots.
 	Expired
-	// Accumulated means that its service received it.
+	// Accumulated means that the service has received the package.
 	Accumulated
 )
 
@@ -38,15 +38,16 @@ func (s Stage) String() string {
 	return names[s]
 }
 
-// Status is the history of a package on one chain. A zero Point means that the
-// step has not happened.
+// Status is the history of a package on one chain. A Point is zero if its event has
+// not happened on that chain.
 type Status struct {
 	// Stage is the progress of the package.
 	Stage Stage
 	// Core is the core of the report. It has no meaning while the package is
 	// unreported.
 	Core jamq.CoreIndex
-	// Reported, Available and Accumulated are the blocks of these steps.
+	// Reported, Available and Accumulated are the blocks in which the package
+	// reached these stages.
 	Reported, Available, Accumulated Point
 	// Lost is the block in which the package was cleared, timed out or expired.
 	Lost Point
@@ -69,9 +70,9 @@ func (s Status) String() string {
 	return out
 }
 
-// Status returns the history of a package on the chain that ends in head,
-// within the retained blocks. A package that was never submitted is Unreported.
-// The error wraps [ErrUnknownBlock].
+// Status returns the history of a package on the chain that ends in head, as far as
+// its blocks are retained. A package that was never submitted is Unreported. The
+// error wraps [ErrUnknownBlock].
 func (c *Chain) Status(pkg jamq.PackageHash, head jamq.HeaderHash) (Status, error) {
 	b, ok := c.blocks[head]
 	if !ok {
@@ -88,7 +89,7 @@ func (c *Chain) Status(pkg jamq.PackageHash, head jamq.HeaderHash) (Status, erro
 	return s, nil
 }
 
-// pass records the effect of a block on the package.
+// pass updates the status with the effect of one block on the package.
 func (s *Status) pass(b *block, pkg jamq.PackageHash) {
 	for _, r := range b.Reported {
 		if r.Package == pkg {

@@ -13,21 +13,21 @@ import (
 	"github.com/jamq/jamq/submit/codec"
 )
 
-// validators are the keys of a validator set.
+// validators has the keys of one validator set and the trust of a verifier in them.
 type validators struct {
 	ed25519 []ed25519.PrivateKey
 	bls     []proof.BLSSecret
-	signing []int // indexes, just enough of them
+	signing []int // indexes of just enough validators for a quorum
 	trust   proof.Trust
 }
 
-// maxSets is the number of validator sets whose keys are kept. A proof needs that of
-// one block, and a block the next one besides.
+// maxSets is the number of validator sets whose keys are kept. A proof needs the
+// set of one block, and making a block also needs the next set.
 const maxSets = 4
 
-// signers returns the keys of a validator set, which depend on the seed and the
-// number of the set only. It makes them when they are needed; a full set takes about
-// a second.
+// signers returns the keys of a validator set, which depend only on the seed and
+// the number of the set. They are made when they are first needed, which takes
+// about a second for a full set.
 func (c *Chain) signers(set uint64) (*validators, error) {
 	if v := c.keys[set]; v != nil {
 		return v, nil
@@ -58,7 +58,7 @@ func (c *Chain) signers(set uint64) (*validators, error) {
 	return v, nil
 }
 
-// seedOf returns the seed of a validator's keys.
+// seedOf returns the seed from which the keys of a validator in a set are derived.
 func (c *Chain) seedOf(set uint64, index int) [32]byte {
 	data := [][]byte{binary.LittleEndian.AppendUint64(nil, c.cfg.Seed), binary.LittleEndian.AppendUint32(nil, uint32(index))}
 	if set > 0 {
@@ -67,8 +67,8 @@ func (c *Chain) seedOf(set uint64, index int) [32]byte {
 	return digest("validator", data...)
 }
 
-// quorum returns the keys of a validator set if enough of it can sign. The error
-// wraps ErrNotFinal.
+// quorum returns the keys of a validator set. The error wraps ErrNotFinal if too
+// few of its validators can sign.
 func (c *Chain) quorum(set uint64) (*validators, error) {
 	v, err := c.signers(set)
 	if err != nil {
@@ -81,7 +81,7 @@ func (c *Chain) quorum(set uint64) (*validators, error) {
 	return v, nil
 }
 
-// Trust returns the trust that a verifier of a service's proofs needs: the keys
+// Trust returns the trust with which a verifier checks a service's proofs: the keys
 // of the validators of the finalized block, and the prefix of the service's
 // commitments. The keys of [Config.Punished] are zero. The caller must not change
 // the keys.
@@ -95,11 +95,16 @@ func (c *Chain) Trust(id jamq.ServiceID) (*proof.Trust, error) {
 	return &trust, nil
 }
 
-// Handoff returns the proof of the validator set after the given one, under the
-// newest final block of that set. Each set votes for its own blocks, also if finality
-// stood still for an epoch. The error wraps [ErrNoServices], [ErrNotFinal] if
-// no block of the set is final, no set follows or too few validators can sign, or
-// [ErrUnknownBlock] if the chain has forgotten the blocks of the set.
+// Handoff returns the proof of the validator set after the given one. The given set
+// signs it with the votes for its newest final block, because each set votes for
+// its own blocks, even if finality stood still for an epoch.
+//
+// The error wraps:
+//
+//   - [ErrNoServices] if Config.Genesis is nil;
+//   - [ErrNotFinal] if no block of the set is final, no set follows, or too few
+//     validators can sign; or
+//   - [ErrUnknownBlock] if the chain has forgotten the blocks of the set.
 func (c *Chain) Handoff(set uint64) (*proof.Handoff, error) {
 	b, err := c.withState(c.finalized.Hash)
 	if err != nil {
@@ -122,7 +127,7 @@ func (c *Chain) Handoff(set uint64) (*proof.Handoff, error) {
 	return h, nil
 }
 
-// prove returns the proof of a chapter of the state.
+// prove returns the value of a chapter of the state with its proof.
 func (s *state) prove(chapter uint8) proof.ChapterProof {
 	key := statetrie.ChapterKey(chapter)
 	value, _ := s.trie.Get(key)
@@ -137,9 +142,9 @@ func (b *block) set() uint64 {
 	return b.state.set
 }
 
-// rotate gives the state after a block the validators of its epoch and of the next
-// one, if the block is the first of its epoch (GP 6.13). Every epoch with a block has
-// its own set.
+// rotate writes the validators of the block's epoch and of the next one into the
+// state, if the block is the first of its epoch (GP 6.13). Every epoch with blocks
+// has its own set. It does nothing unless Config.NewValidators is true.
 func (c *Chain) rotate(s *state, b *block) {
 	epoch := func(b *block) jamq.Slot { return b.Slot / c.cfg.Spec.EpochLength }
 	switch {
@@ -160,8 +165,8 @@ func (c *Chain) rotate(s *state, b *block) {
 	s.trie = s.trie.Set(statetrie.ChapterKey(statetrie.ChapterSafrole), safrole)
 }
 
-// encodedSet returns a validator set as the state has it. Keys that no proof needs are
-// zero.
+// encodedSet returns a validator set in the encoding of the state. Keys that no
+// proof needs are zero.
 func (c *Chain) encodedSet(set uint64) []byte {
 	v, err := c.signers(set)
 	if err != nil {

@@ -13,28 +13,30 @@ import (
 	"github.com/jamq/jamq/jamtest"
 )
 
-// Journal stores records in order. Package journal has implementations.
-// Append stores a record durably before it returns. Replay calls a function
-// with each record, in order.
+// Journal stores the inputs of a chain as records, so that a server can continue
+// the chain after a restart. Append stores its records durably before it returns.
+// Replay calls f with each stored record, in order. Package journal has
+// implementations.
 type Journal interface {
 	Append(records ...[]byte) error
 	Replay(f func(record []byte) error) error
 }
 
-// ErrJournal is returned for a journal of a different chain or of a different
-// configuration, and for a malformed one.
+// ErrJournal is returned for a journal that is malformed, or that belongs to
+// another chain or configuration.
 var ErrJournal = errors.New("jip2server: journal does not fit")
 
 // The first byte of a record is its kind.
 const (
 	recordGenesis = 'G' // start slot and configuration: see genesis.go
-	recordSlot    = 'S' // the slot that it went on to
+	recordSlot    = 'S' // slot that the chain advanced to
 	recordPackage = 'P' // core, guarantor, encoded package
-	recordFaults  = 'F' // all of jamtest.Faults
+	recordFaults  = 'F' // jamtest.Faults without Congested
 	recordScript  = 'I' // text of an injected script
 )
 
-// openJournal begins a new journal or replays an existing one.
+// openJournal creates the chain from the records of an existing journal. If there
+// are none, it creates a new chain and begins the journal.
 func (s *Server) openJournal() error {
 	records := 0
 	if s.cfg.Journal != nil {
@@ -58,7 +60,7 @@ func (s *Server) openJournal() error {
 	return s.write(genesisRecord(&s.cfg.Chain))
 }
 
-// begin creates the chain.
+// begin creates the chain with the given start slot.
 func (s *Server) begin(start jamq.Slot) (err error) {
 	s.cfg.Chain.StartSlot = start
 	s.chain, err = jamtest.New(s.cfg.Chain)
@@ -81,7 +83,7 @@ func (s *Server) replay(first bool, record []byte) error {
 		if err := s.submit(data[6:], jamq.CoreIndex(core), int(guarantor)); !errors.Is(err, jamtest.ErrRefused) {
 			return err
 		}
-		return nil // as it was then
+		return nil // it was refused before the restart, too
 	case kind == recordFaults && len(data) == faultsLen:
 		return s.replayFaults(data)
 	case kind == recordScript:
@@ -97,8 +99,8 @@ func (s *Server) write(record []byte) error {
 	return s.cfg.Journal.Append(record)
 }
 
-// Step moves the chain by one slot and notifies the subscribers. It returns the
-// errors of the journal.
+// Step moves the chain by one slot and notifies the subscribers. It returns an
+// error only if the journal fails.
 func (s *Server) Step() (jamtest.Update, error) {
 	s.mu.Lock()
 	next := s.chain.Slot().Add(1)
@@ -124,8 +126,8 @@ func (s *Server) advance(slot jamq.Slot) (u jamtest.Update, moved bool, err erro
 	return u, true, nil
 }
 
-// Run moves the chain by the clock, one slot per slot, until ctx ends or the
-// journal fails. It returns the error of ctx or of the journal. Slots during
+// Run moves the chain by the clock, one slot per slot of real time. It runs until
+// ctx ends or the journal fails, and returns the error of either. Slots during
 // which Run is not active are skipped.
 func (s *Server) Run(ctx context.Context) error {
 	clock := jamq.NewSlotClock(s.cfg.Chain.Spec)
@@ -153,8 +155,9 @@ func (s *Server) View(f func(*jamtest.Chain)) {
 	f(s.chain)
 }
 
-// take passes a package from the RPC to the next guarantor. Each submission
-// reaches a different one, as on a node that chooses at random.
+// take passes a package from the RPC to a guarantor and records it in the journal.
+// Each submission of the same package reaches a different guarantor, as on a node
+// that chooses at random.
 func (s *Server) take(core jamq.CoreIndex, raw []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -168,8 +171,8 @@ func (s *Server) take(core jamq.CoreIndex, raw []byte) error {
 	return s.submit(raw, core, guarantor)
 }
 
-// submit carries out a record of a package. A package that a guarantor refuses
-// changes nothing, live or replayed.
+// submit carries out the record of a package, live or during a replay. A package
+// that a guarantor refuses does not change the chain.
 func (s *Server) submit(raw []byte, core jamq.CoreIndex, guarantor int) error {
 	p, err := jamtest.Work(s.codec, raw)
 	if err != nil {

@@ -12,37 +12,45 @@
 //
 // # Methods
 //
-// The server has parameters, best and finalized block, parent, state and BEEFY
-// roots, service accounts and values, the submission of packages and bundles, package
-// status, sync state, and the subscriptions to them. If the chain has
-// services (jamtest.Config.Genesis), it also has the parts of BEEFY proofs. For the
-// parts that the simulated chain lacks (statistics, preimages, segments, reports)
-// it answers like a node without the method.
+// The server answers the methods for:
+//
+//   - parameters, best and finalized block, parent, state root and BEEFY root
+//   - service accounts and service values
+//   - submission of packages and bundles, and the status of packages
+//   - the sync state
+//   - values and proofs of the raw state, which are an open proposal for JIP-2
+//   - the parts of BEEFY proofs, if the chain has services (jamtest.Config.Genesis)
+//
+// Clients can subscribe to the heads, values, statuses and sync state. The
+// simulated chain lacks statistics, preimages, segments and reports, so the server
+// answers calls for them like a node without the method.
 //
 // # Profiles
 //
-// The server follows the text of JIP-2. Config.Deviations changes that: methods
-// that are missing or stubs, other error codes, states that are pruned, other
-// envelopes of notifications. [Profiles] has the deviations of known nodes under
-// their names, so that a client can be tested against all of them.
+// By default the server follows the text of JIP-2. Config.Deviations changes its
+// behaviour, for example with missing methods, stubs, other error codes, pruned
+// states or another format of notifications. [Profiles] has the deviations of known
+// nodes by name, so that a client can be tested against all of them.
 //
 // # Services
 //
-// The services are those of jamtest.Config.Genesis. They have the storage and the
-// rules of package service, so a package changes nothing unless its payload begins
-// with a header of the next block and its authorizer is that of the service. A package
-// with the authorizer of package service is refused unless its builder has signed it.
+// The services are those of jamtest.Config.Genesis, with the storage and the rules
+// of package service. A package therefore changes nothing unless its payload begins
+// with a header of the next block and its authorizer is that of the service. A
+// package with the authorizer of package service is refused unless its builder has
+// signed it.
 //
 // # Faults
 //
 // jamtest.Config has the faults of the chain. [Server.ChangeFaults] and
-// [Server.Inject] change them while it runs. Config.Fault breaks the RPC:
-// answers that are late, missing, malformed or errors, and sockets that are cut
-// in the middle of a call.
+// [Server.Inject] change them while it runs. Config.Fault breaks the RPC: answers
+// can be late, missing, malformed or errors, and connections can be cut in the
+// middle of a call.
 //
 // # Restart
 //
-// With a journal, everything that moves the chain is written before it is
-// carried out. The same journal and seed give the same chain, so a server that
-// was killed continues with it. The slots in between are skipped.
+// With a journal, every input that moves the chain is recorded before a client can
+// see its effect. The same journal and seed give the same chain, so a restarted
+// server continues the chain of a server that was killed. The slots in between are
+// skipped.
 package jip2server

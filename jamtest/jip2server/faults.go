@@ -9,10 +9,13 @@ import (
 	"github.com/jamq/jamq/jamtest"
 )
 
-// ChangeFaults changes the chain's faults with change, which runs under the
-// server's lock and must not call the server. With a journal the new faults are
-// written down, so a server that restarts has them. The error wraps
-// jamtest.ErrInvalidConfig or is the journal's; nothing changed then.
+// ChangeFaults passes the chain's current faults to change, which may modify them,
+// and sets the result. change runs under the server's lock and must not call the
+// server. The journal records the new faults except Congested, so a restarted
+// server has them.
+//
+// The error wraps jamtest.ErrInvalidConfig or is the journal's. After an error the
+// faults are unchanged.
 func (s *Server) ChangeFaults(change func(*jamtest.Faults)) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -28,7 +31,8 @@ func (s *Server) ChangeFaults(change func(*jamtest.Faults)) error {
 	return nil
 }
 
-// undo sets the faults back after err. They were valid before.
+// undo restores the faults before a change that failed with err, and returns err.
+// The old faults were valid, so restoring them should not fail.
 func (s *Server) undo(before jamtest.Faults, err error) error {
 	if undoing := s.chain.SetFaults(before); undoing != nil {
 		return fmt.Errorf("%w; faults not set back: %w", err, undoing)
@@ -36,8 +40,9 @@ func (s *Server) undo(before jamtest.Faults, err error) error {
 	return err
 }
 
-// Inject adds a script to the chain, as jamtest.Chain.Inject does: its slots are
-// counted from the current one. The error is the journal's; nothing changed then.
+// Inject adds a script to the chain, as jamtest.Chain.Inject does, so its slots are
+// counted from the current one. If the journal fails, Inject returns its error and
+// changes nothing.
 func (s *Server) Inject(script *jamtest.Script) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -48,11 +53,13 @@ func (s *Server) Inject(script *jamtest.Script) error {
 	return nil
 }
 
-// faultsLen is the length of a record of faults without its first byte.
+// faultsLen is the length of a record of faults in bytes, without the byte for its
+// kind.
 const faultsLen = 8 + 8 + 4 + 4 + 1
 
-// faultsRecord is loss, skip (8 bytes each), least and greatest latency (4 bytes
-// each), and 1 if finality is stopped.
+// faultsRecord encodes faults for the journal. After the kind come the loss and
+// skip probabilities (8 bytes each), the minimum and maximum report latency (4
+// bytes each), and a byte that is 1 if finality is stopped. Congested is left out.
 func faultsRecord(f jamtest.Faults) []byte {
 	record := binary.LittleEndian.AppendUint64([]byte{recordFaults}, math.Float64bits(f.LossProbability))
 	record = binary.LittleEndian.AppendUint64(record, math.Float64bits(f.SkipProbability))
@@ -64,7 +71,7 @@ func faultsRecord(f jamtest.Faults) []byte {
 	return append(record, 0)
 }
 
-// replayFaults sets the faults of a record of faultsLen bytes.
+// replayFaults sets the faults from a record, whose data has faultsLen bytes.
 func (s *Server) replayFaults(data []byte) error {
 	f := jamtest.Faults{
 		LossProbability: math.Float64frombits(binary.LittleEndian.Uint64(data)),

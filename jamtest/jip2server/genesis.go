@@ -15,21 +15,23 @@ import (
 	"github.com/jamq/jamq/jamtest"
 )
 
-// A record of the genesis is the start slot (4 bytes) and the chain's configuration as JSON. A
-// journal is replayed, so a chain of another configuration would not be the one that the node's
-// clients have seen.
+// A record of the genesis has the start slot (4 bytes) and the chain's
+// configuration as JSON. A restart compares the configurations, because replaying
+// the journal with another one would give a chain that the node's clients have not
+// seen.
 
-// startLen is the length of the start slot.
+// startLen is the length of the start slot in a genesis record, in bytes.
 const startLen = 4
 
-// genesisRecord returns the record of a new chain.
+// genesisRecord returns the first record of a new chain's journal.
 func genesisRecord(cfg *jamtest.Config) []byte {
 	record := binary.LittleEndian.AppendUint32([]byte{recordGenesis}, uint32(cfg.StartSlot))
 	return append(record, describe(cfg)...)
 }
 
-// describe returns the configuration that decides how a chain continues. It leaves
-// out the start slot, and has the root of the genesis state in its place.
+// describe encodes the part of the configuration that decides how a chain
+// continues. It leaves out the start slot and the retention, and replaces the
+// genesis state by its root.
 func describe(cfg *jamtest.Config) []byte {
 	plain := *cfg
 	plain.StartSlot, plain.Retention, plain.Script = 0, 0, nil
@@ -52,7 +54,8 @@ func describe(cfg *jamtest.Config) []byte {
 	return raw
 }
 
-// replayGenesis makes the chain of a genesis record, if the configuration is that of the record.
+// replayGenesis creates the chain of a genesis record. It fails if the server's
+// configuration differs from the recorded one.
 func (s *Server) replayGenesis(data []byte) error {
 	if len(data) < startLen {
 		return fmt.Errorf("%w: a genesis of %d bytes, want at least %d", ErrJournal, len(data), startLen)
@@ -63,7 +66,8 @@ func (s *Server) replayGenesis(data []byte) error {
 	return s.begin(jamq.Slot(binary.LittleEndian.Uint32(data)))
 }
 
-// differences names the fields in which two configurations differ, or is empty.
+// differences describes the fields in which two configurations differ. It returns
+// an empty string if they are equal.
 func differences(have, want []byte) string {
 	var a, b map[string]json.RawMessage
 	if json.Unmarshal(have, &a) != nil || json.Unmarshal(want, &b) != nil {

@@ -16,13 +16,15 @@ import (
 	"github.com/jamq/jamq/submit/codec"
 )
 
-// object is a JSON object.
+// object is a JSON object in an answer or a notification.
 type object map[string]any
 
-// completed is the status of synchronization: the node has its own chain.
+// completed is the sync status that the node always reports, because it makes its
+// own chain and never has to catch up.
 const completed = "Completed"
 
-// args reads positional parameters and keeps the first error.
+// args reads the positional parameters of a call one by one and keeps the first
+// error.
 type args struct {
 	rest []json.RawMessage
 	at   int
@@ -60,14 +62,15 @@ func (a *args) blob() []byte {
 	return raw
 }
 
-// fail notes that the last parameter is wrong, unless an earlier one was.
+// fail records an error about the parameter that was read last, unless an earlier
+// parameter was wrong.
 func (a *args) fail(format string, values ...any) {
 	if a.err == nil {
 		a.err = fmt.Errorf("parameter %d: %s", a.at-1, fmt.Sprintf(format, values...))
 	}
 }
 
-// done returns an error if a parameter was wrong or unexpected.
+// done returns an error if a parameter was missing, malformed or unexpected.
 func (a *args) done() *Error {
 	if a.err == nil && len(a.rest) > 0 {
 		a.err = fmt.Errorf("%d parameters too many", len(a.rest))
@@ -88,14 +91,14 @@ func unavailable(h jamq.HeaderHash) *Error {
 	return &Error{Code: codeUnavailable, Message: "block unavailable", Data: text(h)}
 }
 
-// pruned is the answer about a state that the node does not have.
+// pruned returns the answer to a query about a state that the node does not have.
 func (s *Server) pruned(h jamq.HeaderHash) *Error {
 	e := unavailable(h)
 	e.Code = s.cfg.PrunedCode
 	return e
 }
 
-// dispatch carries out a call.
+// dispatch carries out a call, unless the node's deviations determine the answer.
 func (s *Server) dispatch(p *peer, c *call) (any, *Error) {
 	a := &args{rest: c.Params}
 	if result, e, done := s.cfg.deviates(c); done {
@@ -126,7 +129,7 @@ func (s *Server) dispatch(p *peer, c *call) (any, *Error) {
 	return s.query(c.Method, a)
 }
 
-// query answers calls that change nothing.
+// query answers calls that change nothing. The caller holds the server's lock.
 func (s *Server) query(method string, a *args) (any, *Error) {
 	switch method {
 	case "parameters":
@@ -215,7 +218,7 @@ func (s *Server) serviceData(head jamq.HeaderHash, service jamq.ServiceID) (any,
 	return orNull(s.chain.Account(service, head))
 }
 
-// serviceValue returns an entry of the storage of a service, or null.
+// serviceValue returns the value of a key in the storage of a service, or null.
 func (s *Server) serviceValue(head jamq.HeaderHash, service jamq.ServiceID, key []byte) (any, *Error) {
 	if _, ok := s.state(head); !ok {
 		return nil, s.pruned(head)
@@ -223,7 +226,8 @@ func (s *Server) serviceValue(head jamq.HeaderHash, service jamq.ServiceID, key 
 	return orNull(s.chain.Value(service, head, key))
 }
 
-// orNull answers with a value of the state. A chain without services has none.
+// orNull returns a value of the state as an answer, or null if there is none. A
+// chain without services has no values.
 func orNull(value []byte, err error) (any, *Error) {
 	switch {
 	case err != nil && !errors.Is(err, jamtest.ErrNoServices):
@@ -234,8 +238,8 @@ func orNull(value []byte, err error) (any, *Error) {
 	return value, nil
 }
 
-// status returns a node's answer about a package with an anchor, on the chain
-// that ends in head.
+// status returns the node's answer about a package on the chain that ends in head.
+// The anchor limits the blocks that may still report the package.
 func (s *Server) status(head jamq.HeaderHash, pkg jamq.PackageHash, anchor jamq.HeaderHash) (any, *Error) {
 	at, ok := s.state(head)
 	if !ok {
@@ -259,7 +263,7 @@ func (s *Server) status(head jamq.HeaderHash, pkg jamq.PackageHash, anchor jamq.
 	return object{"Ready": reported}, nil
 }
 
-// state returns the position of a block if the node has its state.
+// state returns the position of a block and reports whether the node has its state.
 func (s *Server) state(head jamq.HeaderHash) (jamtest.Point, bool) {
 	at, ok := s.chain.Locate(head)
 	if keep := s.cfg.KeepStates; keep > 0 && at.Height+uint64(keep) <= s.chain.Height() {
@@ -268,8 +272,9 @@ func (s *Server) state(head jamq.HeaderHash) (jamtest.Point, bool) {
 	return at, ok
 }
 
-// unreported returns the number of blocks in which a package may still be
-// reported, according to its anchor.
+// unreported returns the status of a package that no block has reported. It gives
+// the number of blocks that may still report the package, or a failure if the
+// anchor is too old or on another chain.
 func (s *Server) unreported(at jamtest.Point, anchor jamq.HeaderHash) object {
 	from, ok := s.chain.Locate(anchor)
 	if !ok || !s.chain.Contains(at.Hash, anchor) {
@@ -306,8 +311,8 @@ func (s *Server) submitPackage(core jamq.CoreIndex, pkg []byte, extrinsics [][]b
 	return nil
 }
 
-// submitBundle accepts a bundle: the package, its extrinsics, its imported
-// segments and their proofs.
+// submitBundle accepts a bundle, which consists of the package, its extrinsics, its
+// imported segments and the proofs of these segments.
 func (s *Server) submitBundle(core jamq.CoreIndex, bundle []byte) *Error {
 	err := func() error {
 		p, rest, err := codec.DecodePrefix[codec.WorkPackage](s.codec, bundle)
@@ -355,9 +360,9 @@ func (s *Server) submitBundle(core jamq.CoreIndex, bundle []byte) *Error {
 	return nil
 }
 
-// checkExtrinsics compares data with the extrinsics that the package's items
-// declare. count is the number of pieces, or negative if the data is in one
-// piece.
+// checkExtrinsics compares data with the lengths and hashes of the extrinsics that
+// the package's items declare. count is the number of pieces that the client sent,
+// or negative for a bundle, which has no separate pieces.
 func checkExtrinsics(p *codec.WorkPackage, data []byte, count int) error {
 	wanted := 0
 	for i := range p.Items {

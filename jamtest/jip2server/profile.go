@@ -12,61 +12,65 @@ import (
 // Deviations are the ways in which a node differs from the text of JIP-2. Start
 // from [Strict], which has none.
 type Deviations struct {
-	// Missing are methods that the node does not have. UnknownCode is the code
-	// of its answer to them: -32601 by the text, 0 on some nodes.
+	// Missing are the methods that the node does not have. UnknownCode is the error
+	// code of its answer to them, which is -32601 by the text of JIP-2 and 0 on
+	// some nodes.
 	Missing     []string
 	UnknownCode int
-	// Rejected are methods that the node declares without parameters and does
-	// not implement. It answers -32602 to a call with parameters, and 0 to
-	// others.
+	// Rejected are methods that the node declares without parameters and does not
+	// implement. The error code of its answer is -32602 if the call has parameters,
+	// and otherwise 0.
 	Rejected []string
 	// Stubs maps methods to the result that the node returns for every call,
 	// because it does not implement them yet. Such a call changes nothing.
 	Stubs map[string]any
-	// KeepStates, if positive, is the number of blocks below the best one whose
-	// state the node has, for package statuses and service values. 0 means all.
+	// KeepStates, if positive, is the number of newest blocks, including the best
+	// one, whose state the node has. Calls that read an older state are answered
+	// with PrunedCode. 0 means that the node has all states.
 	KeepStates int
-	// PrunedCode is the code of the node's answer about a state that it does
-	// not have: 1 by the text, 0 on some nodes.
+	// PrunedCode is the error code of the node's answer about a state that it does
+	// not have. It is 1 by the text of JIP-2 and 0 on some nodes.
 	PrunedCode int
-	// StuckAtReported lets package statuses never change from Reported to
+	// StuckAtReported keeps package statuses at Reported when they should change to
 	// Ready.
 	StuckAtReported bool
-	// FinalIsBest makes every block final at once, because the node has no
-	// finality. After a reorg its finalized blocks then contradict each other.
+	// FinalIsBest makes every best block final at once, as on a node without
+	// finality. After a reorg, its finalized blocks contradict each other.
 	FinalIsBest bool
-	// Notify changes the envelope of notifications.
+	// Notify changes the format of notifications.
 	Notify Notify
 }
 
-// Notify is the envelope in which a node sends the updates of a subscription.
+// Notify describes how a node sends the updates of a subscription. The zero value
+// is the format of JIP-2.
 type Notify struct {
-	// IDField is the name of the subscription's id in the params. "" means
-	// "subscription", as in the text.
+	// IDField is the name of the parameter with the subscription's id. "" means
+	// "subscription", as in the text of JIP-2.
 	IDField string
-	// TextIDs makes ids of subscriptions texts in hexadecimal, such as "0x1f",
+	// TextIDs makes the ids of subscriptions hexadecimal strings, such as "0x1f",
 	// instead of numbers.
 	TextIDs bool
-	// MethodIsID sends the id, as a text, in the place of the method.
+	// MethodIsID sends the id of the subscription, as a string, in place of the
+	// method's name.
 	MethodIsID bool
-	// ValuesOnly sends the value of a chain subscription without the block
-	// after which it holds.
+	// ValuesOnly sends the values of subscriptions to the state without the block
+	// to which they belong.
 	ValuesOnly bool
-	// Batches sends each notification in a JSON array.
+	// Batches sends each notification in a JSON array, like a batch of one.
 	Batches bool
 }
 
-// Profile is the behaviour of one kind of node, under a name, so that a client
-// can be tested against all kinds.
+// Profile describes the behaviour of one kind of node under a name, so that a
+// client can be tested against all kinds.
 type Profile struct {
-	// Name is short and has no spaces. About says in one sentence which nodes
-	// behave so.
+	// Name is short and has no spaces, such as "strict". About describes in one
+	// sentence the nodes that behave this way.
 	Name, About string
 	// Deviations are the differences from the text.
 	Deviations Deviations
-	// Lacks are the methods, in alphabetical order, that a builder's feed needs
-	// and the node does not have, or answers without knowledge. If it is empty,
-	// the node suffices for a builder.
+	// Lacks are the methods, in alphabetical order, that a builder's feed needs but
+	// that the node does not have or answers without real data. If it is empty, a
+	// builder can use the node.
 	Lacks []string
 }
 
@@ -75,8 +79,8 @@ func Strict() Deviations {
 	return Deviations{UnknownCode: codeMethod, PrunedCode: codeUnavailable}
 }
 
-// Profiles returns all profiles, the strict one first. The facts about
-// typeberry are from a running node, and those about New-JAMneration from its
+// Profiles returns all profiles, the strict one first. The facts about typeberry
+// were observed on a running node, and those about New-JAMneration come from its
 // public source, both as of November 2026.
 func Profiles() []Profile {
 	return []Profile{strictProfile(), tolerableProfile(), typeberryProfile(), jamnerationProfile()}
@@ -86,7 +90,7 @@ func strictProfile() Profile {
 	return Profile{Name: "strict", About: "a node that follows the text of JIP-2", Deviations: Strict()}
 }
 
-// tolerableProfile collects what nodes do that a builder can live with.
+// tolerableProfile combines all deviations that a builder can cope with.
 func tolerableProfile() Profile {
 	d := Strict()
 	d.Missing, d.UnknownCode = append(youngMethods(), "submitWorkPackageBundle", "syncState", "subscribeSyncStatus"), codeOther
@@ -98,7 +102,7 @@ func tolerableProfile() Profile {
 	}
 }
 
-// typeberryProfile is a node whose RPC reads its database.
+// typeberryProfile describes typeberry, a node whose RPC only reads its database.
 func typeberryProfile() Profile {
 	d := Strict()
 	d.Missing = youngMethods()
@@ -114,8 +118,8 @@ func typeberryProfile() Profile {
 	}
 }
 
-// jamnerationProfile is a node whose RPC is a frame: it answers every method, and most answers are
-// constants.
+// jamnerationProfile describes New-JAMneration, a node whose RPC has stubs that
+// return constants for several methods.
 func jamnerationProfile() Profile {
 	d := Strict()
 	d.Missing = youngMethods()
@@ -130,8 +134,8 @@ func jamnerationProfile() Profile {
 	}
 }
 
-// deviates returns the answer to a call that the node lacks, rejects or has as a
-// stub.
+// deviates returns the answer to a call that the node lacks, rejects or has only as
+// a stub. If done is false, the node carries out the call as usual.
 func (d *Deviations) deviates(c *call) (result any, e *Error, done bool) {
 	if stub, ok := d.Stubs[c.Method]; ok {
 		return stub, nil, true
@@ -147,12 +151,13 @@ func (d *Deviations) deviates(c *call) (result any, e *Error, done bool) {
 	return nil, nil, false
 }
 
-// unknown is the answer to a call of a method that the node does not have.
+// unknown returns the answer to a call of a method that the node does not have.
 func (d *Deviations) unknown(method string) *Error {
 	return &Error{Code: d.UnknownCode, Message: "method not found: " + method}
 }
 
-// finalized returns the block that the node calls final.
+// finalized returns the block that the node reports as final; see
+// Deviations.FinalIsBest.
 func (s *Server) finalized() jamq.Block {
 	if s.cfg.FinalIsBest {
 		return s.chain.Best()
@@ -160,7 +165,8 @@ func (s *Server) finalized() jamq.Block {
 	return s.chain.Finalized()
 }
 
-// envelope returns a notification. params has its result or its error.
+// envelope returns a notification in the node's format. params already contains the
+// result or the error.
 func (n *Notify) envelope(id any, method string, params object) any {
 	field := "subscription"
 	if n.IDField != "" {
@@ -177,7 +183,7 @@ func (n *Notify) envelope(id any, method string, params object) any {
 	return message
 }
 
-// id returns the id of a subscription as the node writes it.
+// id returns the id of a subscription in the format of the node.
 func (n *Notify) id(id uint64) any {
 	if n.TextIDs {
 		return "0x" + strconv.FormatUint(id, 16)
@@ -185,7 +191,8 @@ func (n *Notify) id(id uint64) any {
 	return id
 }
 
-// readID reads the parameter of a method that ends a subscription.
+// readID reads the subscription's id from the parameters of a call that ends the
+// subscription.
 func (n *Notify) readID(a *args) (id uint64) {
 	if !n.TextIDs {
 		return next[uint64](a)

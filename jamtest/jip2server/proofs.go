@@ -9,12 +9,12 @@ import (
 	"github.com/jamq/jamq/canonical/proof"
 )
 
-// proofMethods are the methods for the parts of a BEEFY proof. They are younger
-// than the rest of JIP-2.
+// proofMethods are the methods that return parts of a BEEFY proof. They are newer
+// than the rest of JIP-2, so today's nodes lack them.
 var proofMethods = []string{"accumulationOutputs", "accumulationOutputProof", "beefyMmrProof", "beefyCommitments"}
 
-// proofs answers proofMethods. Without jamtest.Config.Genesis the node has no outputs,
-// and so neither proofs nor signatures.
+// proofs answers the calls of proofMethods. Without jamtest.Config.Genesis the
+// chain has no outputs, so the node has neither proofs nor signatures.
 func (s *Server) proofs(method string, a *args) (any, *Error) {
 	head, leaf, service := jamq.HeaderHash(a.hash()), uint64(0), jamq.ServiceID(0)
 	switch method {
@@ -45,7 +45,8 @@ func (s *Server) proofs(method string, a *args) (any, *Error) {
 	return outputProof(outputs, leaves, service)
 }
 
-// commitments returns the signatures over the log after a block.
+// commitments returns the validators' signatures over the output log after a final
+// block.
 func (s *Server) commitments(head jamq.HeaderHash) (any, *Error) {
 	if !s.chain.Contains(s.finalized().Hash, head) {
 		return nil, &Error{Code: codeNotFinal, Message: "the block is not final", Data: text(head)}
@@ -61,8 +62,9 @@ func (s *Server) commitments(head jamq.HeaderHash) (any, *Error) {
 	return object{"beefy_root": text(beefy.Peak), "commitments": list}, nil
 }
 
-// outputProof proves the first output of a service in a block, whose root is the
-// last leaf of the log.
+// outputProof returns the proof of the first output of a service in a block. Its
+// inner part leads to the output root of the block, and its outer part leads from
+// there through the log to the BEEFY root.
 func outputProof(outputs []proof.Output, leaves []common.Hash, service jamq.ServiceID) (any, *Error) {
 	index := slices.IndexFunc(outputs, func(o proof.Output) bool { return o.Service == service })
 	if index < 0 {
@@ -87,7 +89,7 @@ func outputProof(outputs []proof.Output, leaves []common.Hash, service jamq.Serv
 	}, nil
 }
 
-// mmrProof proves a leaf of the log.
+// mmrProof returns the proof of one leaf of the output log.
 func mmrProof(leaves []common.Hash, leaf uint64) (any, *Error) {
 	if leaf >= uint64(len(leaves)) {
 		return nil, &Error{Code: codeNoLeaf, Message: "the log has no such leaf", Data: leaf}
@@ -99,7 +101,8 @@ func mmrProof(leaves []common.Hash, leaf uint64) (any, *Error) {
 	return object{"leaf": text(leaves[leaf]), "beefy_root": root, "proof": outer}, nil
 }
 
-// outerProof returns the path of a leaf in the log, and the log's super-peak.
+// outerProof returns the path of a leaf in the output log and the log's peaks, and
+// in root the super-peak.
 func outerProof(leaves []common.Hash, leaf int) (outer object, root string, err error) {
 	p, err := proof.ProveLog(leaves, leaf)
 	if err != nil {

@@ -18,9 +18,10 @@ import (
 type Config struct {
 	// Chain is the simulated chain.
 	Chain jamtest.Config
-	// Version is the encoding of packages. The default is 0.7.2.
+	// Version selects the encoding of packages. The default is 0.7.2.
 	Version codec.Version
-	// Journal, if not nil, lets the chain survive the process.
+	// Journal, if not nil, records the inputs of the chain, so that the chain
+	// survives a restart of the process.
 	Journal Journal
 	// Deviations are the differences from the text of JIP-2. The default is
 	// [Strict]; [Profiles] has those of known nodes.
@@ -28,23 +29,24 @@ type Config struct {
 	// Observe, if not nil, is called after every slot under the server's lock.
 	// It must not call the server.
 	Observe func(jamtest.Update)
-	// Fault, if not nil, is called for each call, on the goroutine of the
-	// connection.
+	// Fault, if not nil, is called for each call and returns the fault to inject.
+	// It runs on the goroutine of the connection.
 	Fault func(method string) Fault
 	// MaxMessage is the maximum size of a received message, in bytes, above 0.
 	// The default is 64 MiB.
 	MaxMessage int64
-	// Logger receives messages for operators. Nil is silent.
+	// Logger receives messages for operators. Nil discards them.
 	Logger *slog.Logger
 }
 
-// Fault is the fault of one call. The zero value is no fault.
+// Fault is a fault that the server injects into one call. The zero value is no
+// fault.
 type Fault struct {
-	// Hold, if not nil, delays this and later calls of the connection until it
-	// is closed or the connection ends.
+	// Hold, if not nil, delays this call and later calls of the connection until
+	// the channel is closed or the connection ends.
 	Hold <-chan struct{}
-	// Cut breaks the connection instead of answering. With After the call is
-	// carried out first.
+	// Cut breaks the connection instead of answering the call. With After, the call
+	// is carried out before the connection breaks.
 	Cut, After bool
 	// Raw, if not nil, is sent instead of the answer.
 	Raw []byte
@@ -59,7 +61,7 @@ type Error struct {
 	Data    any    `json:"data,omitempty"`
 }
 
-// Codes of JIP-2 and of JSON-RPC.
+// These are the error codes of JIP-2 and JSON-RPC that the server uses.
 const (
 	codeOther       = 0
 	codeUnavailable = 1
@@ -73,8 +75,8 @@ const (
 	codeParams      = -32602
 )
 
-// DefaultConfig returns a node that follows the text of JIP-2, without faults
-// except those of the chain's configuration.
+// DefaultConfig returns the configuration of a node that follows the text of JIP-2.
+// It has no faults except those of the chain's configuration.
 func DefaultConfig(chain jamtest.Config) Config {
 	return Config{Chain: chain, Deviations: Strict(), MaxMessage: 64 << 20}
 }
@@ -94,9 +96,9 @@ type Server struct {
 	calls map[string]int
 }
 
-// New returns a server. Its chain moves only with [Server.Step] or
-// [Server.Run]. The error wraps jamtest.ErrInvalidConfig or ErrJournal, or is
-// the journal's.
+// New returns a server whose chain moves only with [Server.Step] or [Server.Run].
+// The error wraps jamtest.ErrInvalidConfig or ErrJournal, or is that of codec.New
+// or of the journal.
 func New(cfg Config) (*Server, error) {
 	if err := cfg.Chain.Validate(); err != nil {
 		return nil, err
@@ -141,14 +143,14 @@ func (s *Server) Calls(method string) int {
 	return s.calls[method]
 }
 
-// maxQueued is the maximum number of messages that wait for a slow reader.
-// Above it the connection is cut.
+// maxQueued is the maximum number of messages that wait for a slow reader. If more
+// have to wait, the server cuts the connection.
 const maxQueued = 1024
 
 // writeTime is the time limit for writing one message.
 const writeTime = 10 * time.Second
 
-// peer is one connection.
+// peer is one connection of a client.
 type peer struct {
 	server  *Server
 	ws      *websocket.Conn
@@ -160,8 +162,8 @@ type peer struct {
 	subs   map[uint64]*subscription
 	lastID uint64
 
-	// batch collects the answers to a batch; nil outside of one. It belongs to
-	// the goroutine that reads.
+	// batch collects the answers to the batch that is being read, and is nil
+	// between batches. Only the goroutine of read uses it.
 	batch *[]object
 }
 
@@ -193,7 +195,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Unlock()
 }
 
-// write sends the queued messages.
+// write sends the queued messages until the connection ends.
 func (p *peer) write() {
 	defer p.close()
 	for {
@@ -208,7 +210,8 @@ func (p *peer) write() {
 	}
 }
 
-// send queues a message. It cuts the connection if too many messages wait.
+// send queues a message as JSON. It cuts the connection if too many messages
+// already wait.
 func (p *peer) send(v any) {
 	raw, err := json.Marshal(v)
 	if err != nil {
@@ -229,7 +232,8 @@ func (p *peer) sendRaw(raw []byte) {
 	}
 }
 
-// handle answers one call and reports whether the connection continues.
+// handle answers one call, after the fault that Config.Fault injects, and reports
+// whether the connection continues.
 func (p *peer) handle(c *call) bool {
 	s := p.server
 	s.mu.Lock()

@@ -9,11 +9,12 @@ import (
 	"github.com/jamq/jamq/jamtest"
 )
 
-// stateMethods are the methods for the raw state. They are those of an open proposal for
-// JIP-2.
+// stateMethods are the methods that read the raw state. They come from an open
+// proposal for JIP-2.
 var stateMethods = []string{"stateValue", "stateProof"}
 
-// stateQuery answers stateMethods. Without jamtest.Config.Genesis the state is empty.
+// stateQuery answers the calls of stateMethods. Without jamtest.Config.Genesis the
+// state is empty.
 func (s *Server) stateQuery(method string, a *args) (any, *Error) {
 	head := jamq.HeaderHash(a.hash())
 	if method == "stateValue" {
@@ -43,7 +44,8 @@ func (s *Server) stateQuery(method string, a *args) (any, *Error) {
 	return out, nil
 }
 
-// trie returns the state after a block.
+// trie returns the state after a block, or an error if the node does not have that
+// state.
 func (s *Server) trie(head jamq.HeaderHash) (*statetrie.Trie, *Error) {
 	if _, ok := s.state(head); !ok {
 		return nil, s.pruned(head)
@@ -55,7 +57,7 @@ func (s *Server) trie(head jamq.HeaderHash) (*statetrie.Trie, *Error) {
 	return state, nil
 }
 
-// stateValue returns a value of the state, or null.
+// stateValue returns the value of a key in the state after a block, or null.
 func (s *Server) stateValue(head jamq.HeaderHash, key statetrie.Key) (any, *Error) {
 	state, e := s.trie(head)
 	if e != nil {
@@ -78,7 +80,8 @@ func (a *args) stateKey() (key statetrie.Key) {
 	return key
 }
 
-// stateQuery reads a query: keys, ranges, and the part that the client knows.
+// stateQuery reads the parameters of a query: the keys, the ranges, and how much of
+// the state the client already knows.
 func (a *args) stateQuery() (q statetrie.Query) {
 	for _, raw := range next[[][]byte](a) {
 		if len(raw) != len(statetrie.Key{}) {
@@ -104,7 +107,8 @@ func (a *args) stateQuery() (q statetrie.Query) {
 	return q
 }
 
-// youngMethods returns the methods that nodes of today lack.
+// youngMethods returns the methods that today's nodes lack, because they are recent
+// additions to JIP-2 or only proposed.
 func youngMethods() []string {
 	return slices.Concat(proofMethods, stateMethods, []string{"subscribeStateValue"})
 }

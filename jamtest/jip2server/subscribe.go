@@ -7,16 +7,16 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// subscription is a value that one peer receives whenever it changes.
+// subscription is a value that one peer receives whenever the value changes.
 type subscription struct {
 	method string
 	value  func() (any, *Error)
 	last   []byte
-	fresh  bool // its answer is not queued yet
+	fresh  bool // true until its answer is queued
 }
 
-// subscribe adds a subscription. No value is sent before the answer; see
-// peer.begin.
+// subscribe adds a subscription and returns its id. The first value follows only
+// after the answer with the id; see peer.begin.
 func (s *Server) subscribe(p *peer, method string, a *args) (any, *Error) {
 	value := s.subscribed(method, a)
 	if value == nil {
@@ -87,7 +87,8 @@ func (s *Server) unsubscribe(p *peer, method string, a *args) (any, *Error) {
 	return true, nil
 }
 
-// begin sends the first values of subscriptions whose answers were queued.
+// begin sends the first values of new subscriptions after the answers with their
+// ids were queued.
 func (p *peer) begin() {
 	p.server.mu.Lock()
 	defer p.server.mu.Unlock()
@@ -99,8 +100,8 @@ func (p *peer) begin() {
 	}
 }
 
-// notify sends all changed values to their subscribers. The caller holds the
-// server's lock.
+// notify sends all changed values to the subscribers. The caller holds the server's
+// lock.
 func (s *Server) notify() {
 	for p := range s.peers {
 		ids := make([]uint64, 0, len(p.subs))
@@ -114,7 +115,8 @@ func (s *Server) notify() {
 	}
 }
 
-// tell sends the subscription's value, or the error, if it has changed.
+// tell sends the subscription's value, or the error, if it differs from the one
+// sent last.
 func (p *peer) tell(id uint64, sub *subscription) {
 	if sub.fresh {
 		return
