@@ -31,7 +31,7 @@ const (
 	recordGenesis = 'G' // start slot and configuration: see genesis.go
 	recordSlot    = 'S' // slot that the chain advanced to
 	recordPackage = 'P' // core, guarantor, encoded package
-	recordFaults  = 'F' // jamtest.Faults without Congested
+	recordFaults  = 'F' // jamtest.Faults
 	recordScript  = 'I' // text of an injected script
 )
 

@@ -11,8 +11,7 @@ import (
 
 // ChangeFaults passes the chain's current faults to change, which may modify them,
 // and sets the result. change runs under the server's lock and must not call the
-// server. The journal records the new faults except Congested, so a restarted
-// server has them.
+// server. The journal records the new faults, so a restarted server has them.
 //
 // The error wraps jamtest.ErrInvalidConfig or is the journal's. After an error the
 // faults are unchanged.
@@ -57,18 +56,29 @@ func (s *Server) Inject(script *jamtest.Script) error {
 // kind.
 const faultsLen = 8 + 8 + 4 + 4 + 1
 
+// The bits of the last byte of a record with faults.
+const (
+	flagFinalityStopped = 1 << iota
+	flagCongested
+)
+
 // faultsRecord encodes faults for the journal. After the kind come the loss and
 // skip probabilities (8 bytes each), the minimum and maximum report latency (4
-// bytes each), and a byte that is 1 if finality is stopped. Congested is left out.
+// bytes each), and a byte whose lowest bit is set if finality is stopped, and whose
+// second bit is set if the chain is congested.
 func faultsRecord(f jamtest.Faults) []byte {
 	record := binary.LittleEndian.AppendUint64([]byte{recordFaults}, math.Float64bits(f.LossProbability))
 	record = binary.LittleEndian.AppendUint64(record, math.Float64bits(f.SkipProbability))
 	record = binary.LittleEndian.AppendUint32(record, uint32(f.ReportLatency[0]))
 	record = binary.LittleEndian.AppendUint32(record, uint32(f.ReportLatency[1]))
+	var flags byte
 	if f.FinalityStopped {
-		return append(record, 1)
+		flags |= flagFinalityStopped
 	}
-	return append(record, 0)
+	if f.Congested {
+		flags |= flagCongested
+	}
+	return append(record, flags)
 }
 
 // replayFaults sets the faults from a record, whose data has faultsLen bytes.
@@ -79,7 +89,8 @@ func (s *Server) replayFaults(data []byte) error {
 		ReportLatency: [2]jamq.Slot{
 			jamq.Slot(binary.LittleEndian.Uint32(data[16:])), jamq.Slot(binary.LittleEndian.Uint32(data[20:])),
 		},
-		FinalityStopped: data[24] != 0,
+		FinalityStopped: data[24]&flagFinalityStopped != 0,
+		Congested:       data[24]&flagCongested != 0,
 	}
 	if err := s.chain.SetFaults(f); err != nil {
 		return fmt.Errorf("%w: %w", ErrJournal, err)

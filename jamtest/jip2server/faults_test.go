@@ -38,6 +38,9 @@ func TestJournalOfFaults(t *testing.T) {
 				f.LossProbability, f.ReportLatency, f.FinalityStopped = 0.25, [2]jamq.Slot{2, 9}, true
 			}))
 		},
+		func(s *jip2server.Server) {
+			require.NoError(t, s.ChangeFaults(func(f *jamtest.Faults) { f.FinalityStopped, f.Congested = false, true }))
+		},
 		func(*jip2server.Server) {},
 	}
 	calm, calmFile := open("calm")
@@ -55,7 +58,7 @@ func TestJournalOfFaults(t *testing.T) {
 		require.NoError(t, file.Close())
 	}
 	require.Equal(t, jamtest.Faults{
-		LossProbability: 0.25, SkipProbability: 0.5, ReportLatency: [2]jamq.Slot{2, 9}, FinalityStopped: true,
+		LossProbability: 0.25, SkipProbability: 0.5, ReportLatency: [2]jamq.Slot{2, 9}, Congested: true,
 	}, faults(calm))
 }
 
