@@ -1,9 +1,8 @@
-// Package eoa sends transactions from externally owned accounts. It assigns
-// nonces, signs, sends, watches for inclusion and raises prices. It resumes
-// after a crash at any instruction: no request is executed twice, and no nonce
-// gap remains. This sends one payment through a node:
+// Package eoa sends transactions from externally owned accounts. It assigns nonces, signs,
+// sends, watches for inclusion and raises prices. It resumes after a crash at any instruction:
+// no request is executed twice, and no nonce gap remains. This sends one payment through a node:
 //
-//	func pay(ctx context.Context, url string, key *ecdsa.PrivateKey, to common.Address, wei *uint256.Int) error {
+//	func pay(ctx context.Context, url string, store eoa.Store, key *ecdsa.PrivateKey, to common.Address, wei *uint256.Int) error {
 //		client, err := ethchain.Dial(ctx, url)
 //		if err != nil {
 //			return err
@@ -12,15 +11,16 @@
 //		if err != nil {
 //			return err
 //		}
-//		account := eoa.Account{ChainID: 1, Address: crypto.PubkeyToAddress(key.PublicKey)}
-//		e, err := eoa.New(eoa.DefaultConfig(), account, memstore.New(), chain, eoa.NewKeySigner(1, key))
+//		cfg, account := eoa.DefaultConfig(), eoa.Account{ChainID: 1, Address: crypto.PubkeyToAddress(key.PublicKey)}
+//		cfg.Logger = slog.Default() // for failures that are tried again
+//		e, err := eoa.New(cfg, account, store, chain, eoa.NewKeySigner(1, key))
 //		if err != nil {
 //			return err
 //		}
 //		go e.Run(ctx) // works until ctx ends
 //		payment, err := e.Send(ctx, eoa.Request{Key: "invoice 17", To: &to, Value: wei})
 //		if err != nil {
-//			return err // nothing is lost: send it again with the same key
+//			return err
 //		}
 //		receipt, err := payment.Wait(ctx, 3) // blocks
 //		if err != nil {
@@ -30,12 +30,12 @@
 //		return nil
 //	}
 //
-// When Send returns without an error, the request is in the store. Its handle also
-// cancels and replaces it, and [Client.Deliver] passes on all events of the account. A
-// store on disk or in a database (pebbleeoa, redisstore) outlives the process. [Fleet]
-// runs many accounts. A program that sends blobs imports package eoa/blobs.
-//
-// # Words
+// When Send returns without an error, the request is in the store. If pay fails, call it again
+// with the same store: the key of the request makes sure that it pays only once. memstore.New
+// makes a store in memory, and a store on disk or in a database (pebbleeoa, redisstore) outlives
+// the process. The handle also cancels and replaces the request, and [Client.Deliver] passes on
+// all events of the account. [Fleet] runs many accounts. A program that sends blobs imports
+// package eoa/blobs.
 //
 // An [Executor] works in steps. In a step, it takes the account's lease in the store, reads the
 // state of the account and its chain from the node, and makes its decisions. Each decision is

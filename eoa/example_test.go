@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/ecdsa"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -45,7 +46,7 @@ func Example() {
 
 // The program of the package comment: one payment through a node.
 func ExampleClient_Send() {
-	pay := func(ctx context.Context, url string, key *ecdsa.PrivateKey, to common.Address, wei *uint256.Int) error {
+	pay := func(ctx context.Context, url string, store eoa.Store, key *ecdsa.PrivateKey, to common.Address, wei *uint256.Int) error {
 		client, err := ethchain.Dial(ctx, url)
 		if err != nil {
 			return err
@@ -54,15 +55,16 @@ func ExampleClient_Send() {
 		if err != nil {
 			return err
 		}
-		account := eoa.Account{ChainID: 1, Address: crypto.PubkeyToAddress(key.PublicKey)}
-		e, err := eoa.New(eoa.DefaultConfig(), account, memstore.New(), chain, eoa.NewKeySigner(1, key))
+		cfg, account := eoa.DefaultConfig(), eoa.Account{ChainID: 1, Address: crypto.PubkeyToAddress(key.PublicKey)}
+		cfg.Logger = slog.Default() // for failures that are tried again
+		e, err := eoa.New(cfg, account, store, chain, eoa.NewKeySigner(1, key))
 		if err != nil {
 			return err
 		}
 		go e.Run(ctx) // works until ctx ends
 		payment, err := e.Send(ctx, eoa.Request{Key: "invoice 17", To: &to, Value: wei})
 		if err != nil {
-			return err // nothing is lost: send it again with the same key
+			return err
 		}
 		receipt, err := payment.Wait(ctx, 3) // blocks
 		if err != nil {

@@ -40,14 +40,20 @@ func (c *Client) Handle(key string) *Handle { return &Handle{client: c, key: key
 func (h *Handle) Key() string { return h.key }
 
 // Wait waits until the transaction of the request is in a block at the given depth
-// in the chain. The newest block has depth 1, and 0 means Config.Confirmations.
-// The returned record contains the fields of the receipt: Tx, Height, Block,
-// GasUsed, Contract and Logs.
+// in the chain. The newest block has depth 1, and 0 means Config.Confirmations. A
+// final block is deep enough for any depth. The returned record contains the fields
+// of the receipt: Tx, Height, Block, GasUsed, Contract and Logs.
 //
-// The error is that of [Record.Err]. It wraps ErrReverted if the transaction in the
-// block failed, and ErrNotExecuted if the request ended without a transaction, for
-// example because of [Handle.Cancel]. If ctx ends first, Wait returns the record as
-// last read, and ctx's error. The request goes on, so Wait can be called again.
+// The error is that of [Record.Err]:
+//
+//   - It wraps ErrReverted if the transaction in the block failed.
+//   - It wraps ErrNotExecuted if the request ended without a transaction, or if the
+//     block contains a no-op in its place, for example because of [Handle.Cancel].
+//   - It wraps ErrNotReplaced if the block contains the transaction from before the
+//     last [Handle.Replace].
+//
+// If ctx ends first, Wait returns the record as last read, and ctx's error. The
+// request goes on, so Wait can be called again.
 //
 // If another process works on the account, this process does not know the newest
 // block. Wait then distinguishes only the depths 1, Config.Confirmations and final,

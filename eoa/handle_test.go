@@ -8,6 +8,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/holiman/uint256"
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq/eoa"
@@ -122,6 +125,75 @@ func TestHandleOrders(t *testing.T) {
 		_, err = e.Handle("unknown").Wait(t.Context(), 1)
 		require.ErrorIs(t, err, eoa.ErrUnknownRequest)
 	})
+}
+
+// Wait tells the sender at each depth that the transaction in the block is not the
+// request: a no-op after Cancel, or the transaction from before Replace.
+func TestWaitTellsWhatWasMined(t *testing.T) {
+	payment := func(to byte, wei uint64) eoa.Request {
+		return eoa.Request{To: &common.Address{to}, Value: uint256.NewInt(wei), Gas: 21_000}
+	}
+	for name, x := range map[string]struct {
+		change func(ctx context.Context, h *eoa.Handle) error
+		refuse bool // nodes do not take the next transaction
+		err    error
+		reason string
+		wei    uint64
+	}{
+		"cancelled":            {func(ctx context.Context, h *eoa.Handle) error { return h.Cancel(ctx) }, false, eoa.ErrNotExecuted, "", 0},
+		"cancelled too late":   {func(ctx context.Context, h *eoa.Handle) error { return h.Cancel(ctx) }, true, nil, "", 1000},
+		"replaced":             {func(ctx context.Context, h *eoa.Handle) error { return h.Replace(ctx, payment(8, 5)) }, false, nil, "", 5},
+		"replaced too late":    {func(ctx context.Context, h *eoa.Handle) error { return h.Replace(ctx, payment(8, 5)) }, true, eoa.ErrNotReplaced, "before the replacement", 1000},
+		"replaced by the same": {func(ctx context.Context, h *eoa.Handle) error { return h.Replace(ctx, payment(7, 1000)) }, true, nil, "", 1000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, 1, 0)
+				w.chain.SetPerBlock(0)
+				h, err := w.run(t).Send(t.Context(), payment(7, 1000))
+				require.NoError(t, err)
+				time.Sleep(10 * time.Second)
+				if x.refuse {
+					w.chain.SetRefuse(func(*types.Transaction) string { return "replacement transaction underpriced" })
+				}
+				require.NoError(t, x.change(t.Context(), h))
+				time.Sleep(10 * time.Second)
+				w.chain.SetPerBlock(10)
+				go mine(t.Context(), w.chain)
+				for _, depth := range []uint64{1, 2, 3, 1000} {
+					r, err := h.Wait(t.Context(), depth)
+					if x.err == nil {
+						require.NoError(t, err, "depth %d", depth)
+					}
+					require.ErrorIs(t, err, x.err, "depth %d", depth)
+					require.Contains(t, r.Reason, x.reason)
+				}
+				require.Equal(t, x.wei, w.chain.Transactions()[0].Value().Uint64())
+			})
+		})
+	}
+}
+
+// An event that was handled is acknowledged although the context ended meanwhile, and
+// no further event is passed on.
+func TestDeliverEndsWithItsContext(t *testing.T) {
+	w := newWorld(t, 1, 0)
+	e := w.executor(t, w.store, w.chain)
+	for i := range 5 {
+		w.submit(t, e, request(fmt.Sprint(i)))
+	}
+	w.steps(t, e, 3)
+	for seq := range uint64(3) {
+		ctx, cancel := context.WithCancel(t.Context())
+		var got []uint64
+		err := e.Deliver(ctx, func(_ context.Context, v eoa.Event) error {
+			got = append(got, v.Seq)
+			cancel()
+			return nil
+		})
+		require.ErrorIs(t, err, context.Canceled)
+		require.Equal(t, []uint64{seq + 1}, got)
+	}
 }
 
 // Deliver passes the events on as they arrive. An event that is refused comes first in

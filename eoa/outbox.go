@@ -1,6 +1,13 @@
 package eoa
 
-import "context"
+import (
+	"context"
+	"time"
+)
+
+// acknowledgeWithin is how long the store may take for an acknowledgement, which is
+// written even if the caller's context has ended.
+const acknowledgeWithin = 10 * time.Second
 
 // eventPage is how many events, or accounts with events, are read at once.
 const eventPage = 100
@@ -68,9 +75,9 @@ func stream(ctx context.Context, progress func() progress, deliver func() (int, 
 
 // Deliver passes up to limit unacknowledged events of an account to handle, oldest
 // first, and returns. It acknowledges the events for which handle returned nil, and
-// stops at the first error of handle, which it returns. Use it if you decide
-// yourself when to ask the store; otherwise, [Client.Deliver] and [Fleet.Deliver]
-// call it as events arrive.
+// stops at the first error of handle or when ctx ends, and returns that error. Use
+// it if you decide yourself when to ask the store; otherwise, [Client.Deliver] and
+// [Fleet.Deliver] call it as events arrive.
 //
 // After a crash, an event may be delivered again; its Account and Seq identify the
 // repetition.
@@ -82,12 +89,17 @@ func Deliver(ctx context.Context, store Store, a Account, limit int, handle func
 	var refused error
 	for _, e := range events {
 		e.Account = a
-		if refused = handle(ctx, e); refused != nil {
+		if refused = ctx.Err(); refused == nil {
+			refused = handle(ctx, e)
+		}
+		if refused != nil {
 			break
 		}
 		delivered++
 	}
 	if delivered > 0 {
+		ctx, done := context.WithTimeout(context.WithoutCancel(ctx), acknowledgeWithin)
+		defer done()
 		if err := store.Acknowledge(ctx, a, events[delivered-1].Seq); err != nil {
 			return delivered, err
 		}

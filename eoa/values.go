@@ -213,6 +213,9 @@ var (
 	// failed before it was sent, or it was cancelled or superseded. [Record.Err]
 	// wraps it.
 	ErrNotExecuted = account.ErrNotExecuted
+	// ErrNotReplaced means that [Client.Replace] came too late: the chain has executed
+	// the earlier payload of the request. [Record.Err] wraps it.
+	ErrNotReplaced = account.ErrNotReplaced
 	// ErrReverted means that a request was executed and failed. [Record.Err] wraps
 	// it if a block contains the failed transaction, and [Chain.Estimate] wraps it
 	// if the node tried the call.
@@ -686,7 +689,12 @@ type Attempt = account.Attempt
 //	// the error wraps:
 //	//
 //	//   - ErrReverted if its transaction is in a block and failed there
-//	//   - ErrNotExecuted if it failed without a transaction, or was cancelled or superseded
+//	//   - ErrNotExecuted if it failed without a transaction, was cancelled or superseded,
+//	//     or if a block contains the no-op that withdraws it
+//	//   - ErrNotReplaced if a block contains the transaction that was signed before the
+//	//     last Client.Replace
+//	//
+//	// Until the block is final, a reorg can change the error.
 //	func (r *Record) Err() error
 //
 //	// Newest returns the last attempt, or nil.

@@ -125,6 +125,9 @@ func (v *View) findMined(b *Batch, c *Rules, now time.Time, look *Look, answers 
 			r.setReceipt(a.Hash, receipt)
 			v.learnPrice(r, k)
 			r.GoneAt, r.Used, r.Reason = 0, 0, ""
+			if !r.isWithdrawnBy(a) && !r.isCarriedBy(a) {
+				r.Reason = "the transaction from before the replacement was mined"
+			}
 			if r.State == Prepared { // no node confirmed the send
 				b.addEvent(now, EventSubmitted, r)
 			}
@@ -198,7 +201,7 @@ func advanceMined(b *Batch, now time.Time, c *Rules, look *Look, r *Record) {
 	cancelled, gaveUp, why := false, false, ""
 	for k := range r.Attempts {
 		a := &r.Attempts[k]
-		if cancelled = cancelled || a.Hash == r.Tx && a.Noop && !r.Noop; a.Result == Rejected && !a.Noop {
+		if cancelled = cancelled || a.Hash == r.Tx && r.isWithdrawnBy(a); a.Result == Rejected && !a.Noop {
 			why, gaveUp = a.Why, a.Refusals >= giveUpAfter && r.isFinalRefusal(Classify(a.Why))
 		}
 	}

@@ -12,6 +12,9 @@ var (
 	// failed before it was sent, or it was cancelled or superseded. [Record.Err]
 	// wraps it.
 	ErrNotExecuted = errors.New("eoa: not executed")
+	// ErrNotReplaced means that [Client.Replace] came too late: the chain has executed
+	// the earlier payload of the request. [Record.Err] wraps it.
+	ErrNotReplaced = errors.New("eoa: not replaced")
 	// ErrReverted means that a request was executed and failed. [Record.Err] wraps
 	// it if a block contains the failed transaction, and [Chain.Estimate] wraps it
 	// if the node tried the call.

@@ -1,11 +1,13 @@
 package account
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/holiman/uint256"
 )
 
@@ -144,15 +146,56 @@ const maxLogs = 64 << 10
 // the error wraps:
 //
 //   - ErrReverted if its transaction is in a block and failed there
-//   - ErrNotExecuted if it failed without a transaction, or was cancelled or superseded
+//   - ErrNotExecuted if it failed without a transaction, was cancelled or superseded,
+//     or if a block contains the no-op that withdraws it
+//   - ErrNotReplaced if a block contains the transaction that was signed before the
+//     last Client.Replace
+//
+// Until the block is final, a reorg can change the error.
 func (r *Record) Err() error {
+	a := r.mined()
 	switch {
 	case r.State.Terminal() && r.State != Final && (r.State != Failed || r.Tx == common.Hash{} || r.Success):
 		return fmt.Errorf("%w: %q is %v: %s", ErrNotExecuted, r.Key, r.State, r.Reason)
+	case a != nil && r.isWithdrawnBy(a):
+		return fmt.Errorf("%w: %q: a no-op has its nonce", ErrNotExecuted, r.Key)
 	case r.State >= Mined && r.State != Final && !r.Success:
 		return fmt.Errorf("%w: transaction %v of %q", ErrReverted, r.Tx, r.Key)
+	case a != nil && !r.isCarriedBy(a):
+		return fmt.Errorf("%w: transaction %v of %q", ErrNotReplaced, r.Tx, r.Key)
 	}
 	return nil
+}
+
+// mined returns the attempt that is in a block, or nil.
+func (r *Record) mined() *Attempt {
+	if i := slices.IndexFunc(r.Attempts, func(a Attempt) bool { return a.Hash == r.Tx }); i >= 0 {
+		return &r.Attempts[i]
+	}
+	return nil
+}
+
+// isWithdrawnBy reports whether the attempt is a no-op that was signed in place of
+// the request.
+func (r *Record) isWithdrawnBy(a *Attempt) bool { return a.Noop && !r.Noop }
+
+// isCarriedBy reports whether the attempt has the payload that the request has now,
+// which is another one after Client.Replace.
+func (r *Record) isCarriedBy(a *Attempt) bool {
+	if r.Noop {
+		return a.Noop
+	}
+	tx := new(types.Transaction)
+	if tx.UnmarshalBinary(a.Raw) != nil {
+		return true // a damaged record proves nothing
+	}
+	value := new(uint256.Int)
+	if r.Value != nil {
+		value = r.Value
+	}
+	sameTo := tx.To() == nil && r.To == nil || tx.To() != nil && r.To != nil && *tx.To() == *r.To
+	return sameTo && tx.Value().Cmp(value.ToBig()) == 0 && bytes.Equal(tx.Data(), r.Data) && a.Blobs == nil &&
+		slices.Equal(tx.SetCodeAuthorizations(), r.Authorizations)
 }
 
 // Newest returns the last attempt, or nil.
