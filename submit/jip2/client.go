@@ -20,8 +20,9 @@ import (
 	"github.com/jamq/jamq/internal/feed"
 )
 
-// Client keeps one WebSocket connection to one JAM node and sends all calls and subscriptions over
-// it. If the connection breaks, the client connects again after a wait. Its methods are safe for
+// Client keeps one WebSocket connection to a JAM node and sends all calls and
+// subscriptions over it. If the connection breaks, the client connects again
+// after a wait. Create a client with [Open]. Its methods are safe for
 // concurrent use.
 type Client struct {
 	cfg    Config
@@ -35,19 +36,19 @@ type Client struct {
 	subs      map[*stream]struct{}
 	closed    bool
 
-	bundles support // support for bundles
+	bundles support // whether the node lacks the method for bundles
 
-	took atomic.Int64 // time of the last call, see answerTime
+	took atomic.Int64 // nanoseconds that the last answered call took, see answerTime
 
-	// failed, renewing and malformed limit how often the client logs a lost connection, a
-	// subscription that it could not renew, and a malformed message of the node. Without these
-	// limits a faulty node could fill the log.
+	// failed, renewing and malformed limit how often the client logs three
+	// faults: a lost connection, a subscription that it could not renew, and a
+	// malformed message. Without these limits a faulty node could fill the log.
 	failed, renewing, malformed feed.Seldom
 }
 
-// Open returns a client that connects to the node in the background and stays connected until
-// Close. Open does not wait for the connection: the first call does. The error wraps
-// ErrInvalidConfig.
+// Open returns a client that connects to the node in the background and stays
+// connected until Close. Open itself does not wait for the connection, but the
+// first call does. It returns ErrInvalidConfig if the configuration is invalid.
 func Open(cfg Config) (*Client, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -64,15 +65,16 @@ func Open(cfg Config) (*Client, error) {
 	return c, nil
 }
 
-// Close closes the connection and all subscriptions, fails the pending calls with ErrClosed or
-// ErrDisconnected, and returns when the client's goroutines have ended. Further calls of Close have
-// no effect.
+// Close closes the connection and all subscriptions. It returns when the
+// client's goroutines have ended; pending calls fail with ErrClosed or
+// ErrDisconnected. Further calls of Close have no effect.
 func (c *Client) Close() {
 	c.cancel()
 	<-c.done
 }
 
-// run connects and serves connections until ctx ends.
+// run keeps the client connected until ctx ends: it dials the node, serves the
+// connection until it breaks, waits, and dials again.
 func (c *Client) run(ctx context.Context) {
 	defer close(c.done)
 	defer c.endSubscriptions()
@@ -101,9 +103,10 @@ func (c *Client) run(ctx context.Context) {
 	}
 }
 
-// backoff returns how long the client waits before it connects again after a number of consecutive
-// failures. The wait is shortened by a random part of up to one half, so that the clients of a node
-// that restarts do not all connect at once.
+// backoff returns how long the client waits before it dials again after the
+// given number of consecutive failures. A random part of up to one half is
+// subtracted from the wait, so that the clients of a node that restarts do not
+// all connect at the same time.
 func (c *Client) backoff(failures int) time.Duration {
 	wait := backoff.Wait(c.cfg.BackoffBase, c.cfg.BackoffMax, failures)
 	return wait/2 + rand.N(wait/2+1)
@@ -136,13 +139,14 @@ func (c *Client) dial(ctx context.Context) (*websocket.Conn, error) {
 	return ws, nil
 }
 
-// maxHandshake is the maximum number of bytes, including those of TLS, that the client reads from a
-// node until the connection is a WebSocket. Without this limit a node could send a handshake
-// without end.
+// maxHandshake is the maximum number of bytes, including those of TLS, that the
+// client reads from a node before the connection has become a WebSocket.
+// Without this limit a node could send a handshake that never ends.
 const maxHandshake = 256 << 10
 
-// limitedConn is a network connection whose Read fails after a number of bytes, so that a node
-// cannot send a handshake of any length. left is the number of bytes that may still arrive.
+// limitedConn is a network connection whose Read fails once a number of bytes
+// have arrived. The client uses it to limit the handshake. left is the number
+// of bytes that may still arrive.
 type limitedConn struct {
 	net.Conn
 	left int64
@@ -158,7 +162,9 @@ func (l *limitedConn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// serve runs one connection until it ends.
+// serve runs one connection until it ends, and returns the reason for the end.
+// Meanwhile it reads the node's messages, sends pings, and renews the
+// subscriptions of the previous connection.
 func (c *Client) serve(ctx context.Context, ws *websocket.Conn) error {
 	conn := newConn(ws, &c.cfg, c.log, &c.malformed)
 	stop := context.AfterFunc(ctx, conn.close) // unblocks the reader
@@ -175,9 +181,10 @@ func (c *Client) serve(ctx context.Context, ws *websocket.Conn) error {
 	return err
 }
 
-// attach makes conn the connection that calls use from now on, and wakes the calls that wait for a
-// connection. It returns all open subscriptions, because the node does not know them on the new
-// connection: the caller must renew each of them.
+// attach makes conn the connection that calls use from now on, and wakes the
+// calls that wait for a connection. It returns all open subscriptions. The
+// caller must renew them, because the node does not know them on the new
+// connection.
 func (c *Client) attach(conn *conn) []*stream {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -187,10 +194,11 @@ func (c *Client) attach(conn *conn) []*stream {
 	return again
 }
 
-// resubscribe renews the given subscriptions on a new connection. If the node refuses one of them,
-// for example because it limits their number, the reader of that subscription receives the error,
-// and the connection is kept for the other subscriptions. After any other failure resubscribe
-// closes the connection, and the client tries again on the next one.
+// resubscribe renews the given subscriptions on a new connection. If the node
+// refuses a subscription, for example because it limits their number, the
+// reader of that subscription receives the error, and the connection is kept
+// for the others. After any other failure, resubscribe closes the connection,
+// and the client tries again on the next one.
 func (c *Client) resubscribe(conn *conn, again []*stream) {
 	for _, s := range again {
 		ctx, cancel := context.WithTimeout(context.Background(), c.cfg.CallTimeout)
@@ -230,8 +238,9 @@ func (c *Client) isConnected() bool {
 	return c.conn != nil
 }
 
-// await returns the current connection, or waits until there is one. It returns ErrClosed if the
-// client is closed, and an error that wraps ErrDisconnected if ctx ends first.
+// await returns the current connection, or waits for one. It returns ErrClosed
+// if the client is closed, and an error that wraps ErrDisconnected if ctx ends
+// first.
 func (c *Client) await(ctx context.Context) (*conn, error) {
 	for {
 		c.mu.Lock()
@@ -253,18 +262,21 @@ func (c *Client) await(ctx context.Context) (*conn, error) {
 	}
 }
 
-// Call calls a method of the node with positional parameters and decodes the result into the
-// pointer into. If into is nil, the result is dropped. Call waits for a connection if there is
-// none, and takes at most Config.CallTimeout in total. Errors wrap one of these:
+// Call calls a method of the node with positional parameters, and decodes the
+// result into the pointer into. If into is nil, the result is dropped. If the
+// client is disconnected, Call waits for a connection; in total it takes at
+// most Config.CallTimeout. Errors wrap one of these:
 //
 //   - *[Error]: the node answered with an error.
-//   - ErrDisconnected or the error of ctx: it is unknown whether the node has carried out the call.
+//   - ErrDisconnected or the error of ctx: it is unknown whether the node has
+//     carried out the call.
 //   - ErrMalformed: the result cannot be decoded.
 //   - ErrTooLarge: the request is larger than Config.MaxRequest.
 //   - ErrClosed: the client is closed.
 //
-// While a result of more than 64 KiB is decoded, the client reads nothing more from the node. The
-// method UnmarshalJSON of into must therefore not wait for another call.
+// While Call decodes a result of more than 64 KiB, the client reads nothing
+// more from the node. The method UnmarshalJSON of into must therefore not wait
+// for another call.
 func (c *Client) Call(ctx context.Context, into any, method string, params ...any) error {
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.CallTimeout)
 	defer cancel()
@@ -283,6 +295,7 @@ func (c *Client) Call(ctx context.Context, into any, method string, params ...an
 	return err
 }
 
-// answerTime returns how long the last call took that the node has answered, or 0 if there was none
-// yet. The feed uses it to decide for how many blocks it asks at once.
+// answerTime returns how long the node took for the last call that it answered,
+// or 0 before the first answer. The feed uses this time to decide for how many
+// blocks it requests answers at once.
 func (c *Client) answerTime() time.Duration { return time.Duration(c.took.Load()) }

@@ -17,37 +17,46 @@ type Config struct {
 	// URL is the address of the node's JSON-RPC endpoint, for example ws://127.0.0.1:19800. Its
 	// scheme is ws, or wss for TLS.
 	URL string
-	// Dial makes the network connection that carries the WebSocket. A host sets it to reach a node
-	// behind a Unix socket or a tunnel. Nil dials TCP. Dial receives "tcp", the host and port of
-	// URL, and a context that ends after DialTimeout. If the scheme is wss, TLS runs over the
-	// returned connection. If Dial returns an error, the client waits and calls it again. Only one
-	// call of Dial runs at a time.
+	// Dial makes the network connection that carries the WebSocket. A host sets
+	// it to reach a node behind a Unix socket or a tunnel; nil dials TCP. Dial
+	// receives "tcp", the host and port of URL, and a context that ends after
+	// DialTimeout. If the scheme is wss, TLS runs over the returned connection.
+	// If Dial returns an error, the client waits and calls it again. The client
+	// never runs two calls of Dial at the same time.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
-	// DialTimeout is the maximum duration of one attempt to connect. CallTimeout is the maximum
-	// duration of one call, including the time in which the call waits for a connection. Both must
-	// be positive. The default of each is 10 s.
+	// DialTimeout is the maximum duration of one attempt to connect.
+	// CallTimeout is the maximum duration of one call, including the time in
+	// which the call waits for a connection. Both must be positive, and both
+	// are 10 s by default.
 	DialTimeout, CallTimeout time.Duration
-	// PingInterval is the time between two pings, which show the client whether the node is still
-	// there. It must be positive; the default is 10 s. The client closes a connection if nothing
-	// arrives on it for three intervals, or if a single message takes longer than that.
+	// PingInterval is the time between two pings, with which the client detects
+	// that the node has disappeared. It must be positive; the default is 10 s.
+	// The client closes a connection if nothing arrives on it for three
+	// intervals, or if a single message takes longer than three intervals.
 	PingInterval time.Duration
-	// MaxRequest is the maximum size in bytes of a message from the client to the node. It must be
-	// at least 1,024. The default is 20 MiB, which is enough for the base64 of the largest bundle
-	// on the full chain.
+	// MaxRequest is the maximum size in bytes of a message from the client to
+	// the node. It must be at least 1,024. The default of 20 MiB is enough for
+	// the base64 of the largest bundle on the full chain.
 	MaxRequest int64
-	// MaxAnswer is the maximum size in bytes of a message from the node. It must be at least 1,024.
-	// The default is 6 MiB, enough for 1,000 segments or 4 MiB of a service's data. If a larger
-	// message arrives, the client closes the connection. Independently of MaxAnswer, the client
-	// refuses a status, a block descriptor, a request or parameters of more than 64 KiB. With the
-	// default a client takes less than 64 MiB of memory, even if the node sends as much as it can.
+	// MaxAnswer is the maximum size in bytes of a message from the node. It
+	// must be at least 1,024. The default of 6 MiB is enough for 1,000 segments
+	// or for 4 MiB of a service's data. If a larger message arrives, the client
+	// closes the connection. With the default, a client uses less than 64 MiB
+	// of memory even if the node sends as much as it can.
+	//
+	// A lower limit of 64 KiB holds for small results: a status, a block
+	// descriptor, the state of a request for data, or the parameters of the
+	// chain.
 	MaxAnswer int64
-	// BackoffBase and BackoffMax bound how long the client waits before it connects again. The wait
-	// starts at BackoffBase and doubles with each consecutive failure, up to BackoffMax. A random
-	// part of at most one half is then subtracted. BackoffBase must be positive, and BackoffMax at
-	// least as long. The defaults are 100 ms and 10 s.
+	// BackoffBase and BackoffMax bound how long the client waits before it
+	// connects again. The wait starts at BackoffBase and doubles with each
+	// consecutive failure, up to BackoffMax. A random part of at most one half
+	// is then subtracted. BackoffBase must be positive, and BackoffMax must not
+	// be less than BackoffBase. The defaults are 100 ms and 10 s.
 	BackoffBase, BackoffMax time.Duration
-	// Logger receives a message when a connection is lost, a subscription fails, or a message of
-	// the node is malformed. Nil discards these messages.
+	// Logger receives a message when a connection is lost, a subscription
+	// fails, or the node sends a malformed message. Nil discards these
+	// messages.
 	Logger *slog.Logger
 }
 

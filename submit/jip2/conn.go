@@ -19,9 +19,9 @@ import (
 	"github.com/jamq/jamq/internal/feed"
 )
 
-// conn is one WebSocket connection of a [Client]. It matches the node's answers to the calls that
-// wait for them, and its updates to the subscriptions. Only one goroutine may run read; the other
-// methods are safe for concurrent use.
+// conn is one WebSocket connection of a [Client]. It passes the node's answers to the calls that
+// wait for them, and the node's updates to the subscriptions. Only one goroutine may run read; the
+// other methods are safe for concurrent use.
 type conn struct {
 	ws      *websocket.Conn
 	log     *slog.Logger
@@ -29,14 +29,14 @@ type conn struct {
 	closed  chan struct{}
 	closing sync.Once
 
-	// malformed limits how often malformed messages of the node are logged. The client owns it and
-	// uses it for all its connections, because a node can end a connection after each malformed
-	// message and would otherwise evade the limit.
+	// malformed limits how often malformed messages of the node are logged. All connections of a
+	// client share it, because a node that breaks the connection after each malformed message could
+	// otherwise evade the limit.
 	malformed *feed.Seldom
 
-	// partly is true while the reader has received a part of a message but not yet its end. The
-	// read deadline is not extended then: see extendDeadline. Only the goroutine that reads uses
-	// partly.
+	// partly is true while the reader has received the beginning of a message but not its end.
+	// Meanwhile the read deadline is not extended: see extendDeadline. Only the reading goroutine
+	// uses partly.
 	partly bool
 
 	writing sync.Mutex
@@ -44,24 +44,24 @@ type conn struct {
 	mu      sync.Mutex
 	lastID  uint64
 	pending map[uint64]*request
-	streams map[string]*stream // by JSON of the id
+	streams map[string]*stream // keys are made by idKey
 	early   earlyUpdates
 	failed  error
-	// doubted is the last time at which something happened that the node may answer with an error
-	// without an id, although no waiting call caused it. Until doubtTime has passed since then,
-	// such an error is not taken for the answer of a waiting call: see doubt.
+	// doubted is the time of the last event that the node may answer with an error without an id,
+	// although no waiting call has caused that error. For doubtTime after this event, such an error
+	// is not matched to a waiting call: see doubt.
 	doubted time.Time
 }
 
-// request is a call that was sent to the node and waits for the answer.
+// request is a call that was sent to the node and waits for its answer.
 type request struct {
 	answer chan answered // capacity 1
-	// stream is the subscription that the call opens, or nil for any other call. The goroutine that
-	// reads registers the subscription itself when it sees the answer, because the first
-	// notification may follow the answer immediately.
+	// stream is the subscription that the call opens, or nil for any other call. The reading
+	// goroutine registers the subscription when it reads the answer, because the first notification
+	// may follow immediately.
 	stream *stream
-	// done is closed when the call no longer needs the answer: it has decoded the result, or it was
-	// given up.
+	// done is closed when the call no longer needs the memory of the answer, because it has decoded
+	// the result or has given up.
 	done chan struct{}
 }
 
@@ -71,8 +71,8 @@ type answered struct {
 }
 
 // message is any JSON-RPC message that a node sends: an answer, a notification or a request. Error
-// and Params are decoded only when their receiver is known. If one of them is malformed, this
-// affects only that receiver and not the connection.
+// and Params are decoded only when it is known which call or subscription they are for. A malformed
+// part then affects only this receiver and not the whole connection.
 type message struct {
 	ID     part   `json:"id"`
 	Result part   `json:"result"`
@@ -81,11 +81,11 @@ type message struct {
 	Params part   `json:"params"`
 }
 
-// part is a piece of JSON inside a message, which is decoded later. It shares the memory of the
-// message, unlike json.RawMessage, which copies it. A large message therefore takes its own size of
-// memory and not a multiple of it. Sharing is safe because encoding/json passes UnmarshalJSON a
-// part of the text that it decodes, and nothing changes that text afterwards. The tests pass with
-// GOEXPERIMENT=jsonv2 too.
+// part is a piece of JSON inside a message that is decoded later. Unlike json.RawMessage, it does
+// not copy the piece but shares the memory of the message, so that a large message takes its own
+// size of memory and not a multiple of it. Sharing is safe because encoding/json passes to
+// UnmarshalJSON a part of the text that it decodes, and nothing changes that text afterwards. The
+// tests pass with GOEXPERIMENT=jsonv2 too.
 type part []byte
 
 func (p *part) UnmarshalJSON(raw []byte) error {
@@ -93,11 +93,11 @@ func (p *part) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// MarshalJSON returns the part.
+// MarshalJSON returns the part unchanged.
 func (p part) MarshalJSON() ([]byte, error) { return p, nil }
 
-// idKey returns the text of a JSON-RPC id without quotes, for use as a map key. Some nodes send the
-// same id as a number in one message and as a string in another.
+// idKey returns the text of a JSON-RPC id without quotes, as a map key. The quotes are removed
+// because some nodes send the same id as a number in one message and as a string in another.
 func idKey(id part) string {
 	if n := len(id); n > 2 && id[0] == '"' && id[n-1] == '"' {
 		return string(id[1 : n-1])
@@ -115,9 +115,9 @@ func newConn(ws *websocket.Conn, cfg *Config, log *slog.Logger, malformed *feed.
 	return c
 }
 
-// extendDeadline moves the read deadline to three ping intervals from now. In the middle of a
-// message it does nothing. Otherwise a node that answers pings could send one message without end,
-// and no call would get an answer meanwhile.
+// extendDeadline moves the read deadline to three ping intervals from now, unless the reader is in
+// the middle of a message. Otherwise a node that answers pings could send a single message that
+// never ends, and no call would get an answer meanwhile.
 func (c *conn) extendDeadline() error {
 	if c.partly {
 		return nil
@@ -125,7 +125,7 @@ func (c *conn) extendDeadline() error {
 	return c.ws.SetReadDeadline(time.Now().Add(3 * c.cfg.PingInterval))
 }
 
-// close closes the connection. The goroutine that reads then notices the end and calls fail, which
+// close closes the connection. The reading goroutine then notices the end and calls fail, which
 // ends the pending calls.
 func (c *conn) close() {
 	c.closing.Do(func() {
@@ -134,8 +134,8 @@ func (c *conn) close() {
 	})
 }
 
-// ping sends a ping in each interval until the connection is closed, so that a node that has
-// disappeared is noticed although no call is running.
+// ping sends a ping in each interval until the connection is closed. The client thereby notices
+// that a node has disappeared even while no call is running.
 func (c *conn) ping() {
 	ticker := time.NewTicker(c.cfg.PingInterval)
 	defer ticker.Stop()
@@ -152,8 +152,8 @@ func (c *conn) ping() {
 	}
 }
 
-// read receives the node's messages and passes them on. It returns an error when the connection
-// ends, or when a message is not JSON-RPC.
+// read receives the node's messages and passes each of them on. It returns an error when the
+// connection ends, or when a message is not JSON-RPC.
 func (c *conn) read() error {
 	defer c.close()
 	for {
@@ -170,9 +170,9 @@ func (c *conn) read() error {
 	}
 }
 
-// receive returns the node's next message. Its buffer doubles when it is full, because ReadMessage
-// of the WebSocket library would leave more garbage for a large message. It does not use
-// bytes.Buffer, which allocates each size twice under the race detector.
+// receive returns the node's next message. It doubles its buffer whenever the buffer is full,
+// because ReadMessage of the WebSocket library would leave more garbage for a large message. It
+// does not use bytes.Buffer, which allocates each size twice under the race detector.
 func (c *conn) receive() ([]byte, error) {
 	kind, message, err := c.ws.NextReader()
 	if err != nil {
@@ -199,10 +199,10 @@ func (c *conn) receive() ([]byte, error) {
 	}
 }
 
-// take passes one message of the node, or several in a JSON array (a batch), to the calls and
-// subscriptions that they are for. If a message in a batch is not JSON-RPC, only that message is
-// dropped, because the others are sound. If raw itself is not JSON-RPC, or has too many messages,
-// the error wraps ErrMalformed.
+// take passes a message of the node to the call or subscription that it is for. If raw is a JSON
+// array of messages (a batch), take passes on each of them, and drops those that are not JSON-RPC.
+// The error wraps ErrMalformed if raw itself is not JSON-RPC, or if the batch is empty or has more
+// than maxBatch messages.
 func (c *conn) take(raw []byte) error {
 	batch, isArray := elements(raw, maxBatch)
 	switch {
@@ -224,8 +224,8 @@ const maxBatch = 1024
 
 // elements returns the elements of a JSON array. isArray reports whether raw begins like an array.
 // The list is empty if the array is malformed or has more than most elements; most is at most
-// maxBatch. The function decodes into an array of fixed size, so that an array of many tiny
-// elements costs no more memory than the message.
+// maxBatch. To bound the memory that an array of many tiny elements takes, the function decodes
+// into an array of fixed size.
 func elements(raw []byte, most int) (list []part, isArray bool) {
 	if text := bytes.TrimLeft(raw, " \t\r\n"); len(text) == 0 || text[0] != '[' {
 		return nil, false
@@ -241,8 +241,8 @@ func elements(raw []byte, most int) (list []part, isArray bool) {
 	return all[:n], true
 }
 
-// takeOne passes one message to the call or the subscription that it is for. It drops a message
-// that is for none of them. The error wraps ErrMalformed.
+// takeOne passes one message to the call or the subscription that it is for, or drops the message
+// if there is no receiver. The error wraps ErrMalformed.
 func (c *conn) takeOne(raw []byte) error {
 	var m message
 	if err := json.Unmarshal(raw, &m); err != nil {
@@ -262,9 +262,9 @@ func (c *conn) takeOne(raw []byte) error {
 	return nil
 }
 
-// refuse answers a request from the node with an error, because a client offers no methods but the
-// node may wait for an answer. The request must not be taken for an answer to one of the client's
-// calls, although its id may be equal: a node numbers its requests independently.
+// refuse answers a request from the node with an error. A client offers no methods, but the node
+// may wait for an answer. Even if the request has the same id as one of the client's calls, it must
+// not be taken for the answer to that call, because a node numbers its requests independently.
 func (c *conn) refuse(m *message) {
 	c.mu.Lock()
 	c.doubt()
@@ -279,7 +279,7 @@ func (c *conn) refuse(m *message) {
 	}
 }
 
-// callOf returns the number of the client's call that the id of an answer names, and false if the
+// callOf converts the id of an answer to the number of the client's call. It returns false if the
 // id is no such number. Some nodes return the id as text, or as a number with a fraction of zero
 // such as 7.0.
 func callOf(id part) (uint64, bool) {
@@ -291,11 +291,10 @@ func callOf(id part) (uint64, bool) {
 	return uint64(n), err == nil && n >= 0 && n < 1<<53 && n == math.Trunc(n)
 }
 
-// takeCall returns the call that an answer is for, and removes it from the waiting calls. It
-// returns nil if no call waits for the answer. refused is the error in the answer, if there is one.
-// A node that could not read a request answers with an error without an id. takeCall assigns this
-// error to the only waiting call, unless something else may have caused it: see lone. The caller
-// holds c.mu.
+// takeCall removes and returns the call that an answer is for, or returns nil if no call waits for
+// the answer. refused is the error in the answer, or nil. A node that could not read a request
+// answers with an error without an id. takeCall assigns such an error to the only waiting call,
+// unless something else may have caused it: see lone. The caller holds c.mu.
 func (c *conn) takeCall(m *message, refused *Error) *request {
 	id, ok := callOf(m.ID)
 	if !present(m.ID) && refused != nil {
@@ -310,11 +309,11 @@ func (c *conn) takeCall(m *message, refused *Error) *request {
 }
 
 // lone returns the id of the only waiting call. certain is true if an error without an id must be
-// for this call: no other call waits, and no doubt about it was noted within doubtTime. The caller
+// for this call, because no other call waits and doubt was not called within doubtTime. The caller
 // holds c.mu.
 func (c *conn) lone() (id uint64, certain bool) {
 	if len(c.pending) != 1 || time.Since(c.doubted) < doubtTime {
-		c.doubt() // the next one may be for the same message
+		c.doubt() // the next such error may be for the same message
 		return 0, false
 	}
 	for id = range c.pending {
@@ -323,19 +322,19 @@ func (c *conn) lone() (id uint64, certain bool) {
 	return id, certain
 }
 
-// doubtTime is how long the node may take to answer a message. If nothing was doubtful for this
-// long, an error without an id is for the only call that waits.
+// doubtTime is the longest time that the node is expected to take for an answer. If doubt was not
+// called for this long, an error without an id is for the only call that waits.
 const doubtTime = time.Minute
 
-// doubt records that the node may now send an error without an id that no waiting call has caused.
-// Such an error may be for a call that was given up, for an unsubscription, or for the client's
-// answer to a request of the node. The caller holds c.mu.
+// doubt records that the node may now send an error without an id that belongs to no waiting call.
+// The error may be about a call that was given up, an unsubscription, or the client's answer to a
+// request of the node. The caller holds c.mu.
 func (c *conn) doubt() { c.doubted = time.Now() }
 
 // answer passes a result to the call that waits for it, or drops the result if the call no longer
 // waits. A small result is copied, so that the rest of its message can be freed. For a large
-// result, answer instead waits until the call has decoded it. Concurrent calls therefore never hold
-// more than one large message in memory.
+// result, answer waits until the call has decoded it, so that concurrent calls never hold more than
+// one large message in memory.
 func (c *conn) answer(m *message) {
 	a := answered{result: m.Result}
 	large := len(m.Result) > maxShape
@@ -371,8 +370,8 @@ func (c *conn) answer(m *message) {
 }
 
 // attach registers a subscription under the id that the node gave it, so that updates with this id
-// reach it. The id stays in memory as long as the subscription. An id of more than 256 bytes is
-// therefore refused with an error that wraps ErrMalformed. The caller holds c.mu.
+// reach it. Because the id stays in memory as long as the subscription does, attach refuses an id
+// of more than 256 bytes with an error that wraps ErrMalformed. The caller holds c.mu.
 func (c *conn) attach(s *stream, id part) error {
 	const most = 256
 	if len(id) > most {
@@ -383,8 +382,8 @@ func (c *conn) attach(s *stream, id part) error {
 	return nil
 }
 
-// fail ends all pending calls with an error that wraps ErrDisconnected, and makes all later calls
-// on this connection return that error. err is the reason why the connection has ended.
+// fail ends all pending calls with an error that wraps ErrDisconnected. All later calls on this
+// connection return the same error. err is the reason for which the connection has ended.
 func (c *conn) fail(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -452,9 +451,9 @@ func (c *conn) call(ctx context.Context, into any, stream *stream, method string
 	}
 }
 
-// write sends one message. A write that fails in the middle makes the connection unusable for all
-// callers. write therefore uses the deadline of the configuration and not that of ctx, so that one
-// impatient caller does not end the connection.
+// write sends one message. It applies the write deadline of the configuration instead of the
+// deadline of ctx, because a write that fails in the middle makes the connection unusable for all
+// callers. An impatient caller must not end the connection for the others.
 func (c *conn) write(ctx context.Context, raw []byte) error {
 	c.writing.Lock()
 	defer c.writing.Unlock()

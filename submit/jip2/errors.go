@@ -9,48 +9,53 @@ import (
 )
 
 var (
-	// ErrMalformed is returned if a message of the node does not follow JIP-2.
+	// ErrMalformed is returned if a message of the node does not follow JIP-2,
+	// for example because a required field is missing.
 	ErrMalformed = errors.New("jip2: malformed")
-	// ErrUnknownVersion is returned if the node's parameters have no version
-	// V1.
+	// ErrUnknownVersion is returned if the parameters that the node sends are
+	// in a version that this package does not know. It knows only V1.
 	ErrUnknownVersion = errors.New("jip2: unknown version")
 	// ErrInvalidConfig is wrapped by every error of a Validate method of this package.
 	ErrInvalidConfig = errors.New("jip2: invalid config")
 	// ErrClosed is returned by all calls after Close.
 	ErrClosed = errors.New("jip2: client is closed")
-	// ErrDisconnected is returned if the connection was lost before the node's answer arrived, or
-	// if there was no connection before the deadline of the call. If the connection was lost, it is
-	// unknown whether the node has carried out the call.
+	// ErrDisconnected is returned in two cases: the connection was lost before
+	// the node's answer arrived, or there was no connection before the deadline
+	// of the call. In the first case, it is unknown whether the node has
+	// carried out the call.
 	ErrDisconnected = errors.New("jip2: connection lost")
-	// ErrUnsupported is returned if the node lacks a required method. The error
-	// names the method.
+	// ErrUnsupported is returned if the node lacks a required method, which the
+	// error names.
 	ErrUnsupported = errors.New("jip2: not supported by the node")
 	// ErrTooLarge is returned if a request is larger than Config.MaxRequest.
 	ErrTooLarge = errors.New("jip2: message too large")
-	// ErrHistoryLost is returned if the feed cannot continue from the blocks that it has delivered.
-	// This happens in these cases:
+	// ErrHistoryLost is returned if the feed cannot continue from the blocks
+	// that it has delivered. More than FeedConfig.MaxGap blocks then lie
+	// between the delivered blocks and the node's head, or one of these
+	// contradictions has lasted longer than FeedConfig.LostAfter slots:
 	//
-	//   - More than FeedConfig.MaxGap blocks lie between the delivered blocks and the node's head.
-	//   - For longer than FeedConfig.LostAfter slots, the node does not have the blocks in between,
-	//     because it has pruned them or follows another chain.
-	//   - For longer than FeedConfig.LostAfter slots, the node contradicts the finalized block: the
-	//     node's own final block is on a chain without it, or is older while its best block is on
-	//     such a chain.
-	//   - For longer than FeedConfig.LostAfter slots, the node names another slot for a block than
-	//     the one with which the block was delivered.
+	//   - The node does not have the blocks in between, because it has pruned
+	//     them or follows another chain.
+	//   - The node's own final block is on a chain without the finalized block,
+	//     or is older while its best block is on such a chain.
+	//   - The node names another slot for a block than the slot with which the
+	//     block was delivered.
 	//
-	// The error names the block of the node and the finalized or delivered block. A node that
-	// agrees in between does not end Follow, however often it contradicts: see submit.FeedHealth.
+	// The error names the block of the node and the finalized or delivered
+	// block. If the node agrees with the delivered blocks in between, Follow
+	// continues, however often the node contradicts them: see
+	// submit.FeedHealth.
 	ErrHistoryLost = errors.New("jip2: history lost")
 )
 
-// These are the error codes that JIP-2 defines, and those of JSON-RPC 2.0, which are negative.
-// Later revisions of JIP-2 may define more.
+// These are the error codes that JIP-2 defines (0 and above), and those of
+// JSON-RPC 2.0 (negative). Later revisions of JIP-2 may define more.
 const (
 	// CodeOther is any other error. The message explains it.
 	CodeOther = 0
 	// CodeBlockUnavailable means that the node does not have a block or its
-	// state. Error.Data is the hash of the block: see [Error.Block].
+	// state. Error.Data is then the hash of the block, which [Error.Block]
+	// decodes.
 	CodeBlockUnavailable = 1
 	// CodeReportUnavailable means that the node does not have a work report.
 	CodeReportUnavailable = 2
@@ -59,17 +64,17 @@ const (
 	// CodeProofUnavailable means that the node cannot make a proof about a block, or that it no
 	// longer has the hashes that services yielded in the block.
 	CodeProofUnavailable = 4
-	// CodeLeafNotFound means that a requested proof is about something that does not exist: the
-	// service yielded no hash in the block, or the accumulation-output log has no leaf with the
-	// given index.
+	// CodeLeafNotFound means that the caller requested a proof about something
+	// that does not exist: the service yielded no hash in the block, or the
+	// accumulation-output log has no leaf with the given index.
 	CodeLeafNotFound = 5
 	// CodeCommitmentsUnavailable means that the node has no validator signatures over the BEEFY
 	// root of a final block.
 	CodeCommitmentsUnavailable = 6
 	// CodeNotFinal means that the block is not final.
 	CodeNotFinal = 7
-	// CodeInvalidRequest means that the node does not accept the message as a request of JSON-RPC
-	// 2.0.
+	// CodeInvalidRequest means that the node does not recognize the message as
+	// a request of JSON-RPC 2.0.
 	CodeInvalidRequest = -32600
 	// CodeMethodNotFound means that the node does not have the method.
 	CodeMethodNotFound = -32601
@@ -77,15 +82,15 @@ const (
 	CodeInvalidParams = -32602
 )
 
-// Error is the error object of JSON-RPC 2.0 that a node sends instead of a result. Use errors.As to
-// find it in the error of a call.
+// Error is the error object of JSON-RPC 2.0 that a node sends instead of a
+// result. Use errors.As to find it in the error of a call.
 type Error struct {
 	// Code is one of the Code constants of this package, another code of JSON-RPC 2.0 (-32768 to
 	// -32000), or a code that a later revision of JIP-2 has added.
 	Code int `json:"code"`
 	// Message is a text for people. It may be empty.
 	Message string `json:"message"`
-	// Data holds details that depend on Code. It may be nil.
+	// Data holds details in JSON whose form depends on Code. It may be nil.
 	Data json.RawMessage `json:"data,omitempty"`
 }
 
@@ -97,10 +102,11 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("jip2: node answered error %d: %s", e.Code, e.Message)
 }
 
-// errorOf decodes the error field of a message, or returns nil if the field is missing or null. It
-// accepts the object of JSON-RPC and the string of JIP-2. Any other JSON becomes the text of the
-// message. errorOf cuts the message at 1,024 bytes and leaves out data of more than 64 KiB, because
-// hosts keep errors and log them.
+// errorOf decodes the error field of a message. It returns nil if the field is
+// missing or null. It accepts the object of JSON-RPC and the string of JIP-2,
+// and turns any other JSON into the text of the message. Because hosts keep
+// errors and log them, errorOf cuts the message at 1,024 bytes and leaves out
+// data of more than 64 KiB.
 func errorOf(raw part) *Error {
 	if !present(raw) {
 		return nil
@@ -119,16 +125,17 @@ func errorOf(raw part) *Error {
 	return e
 }
 
-// malformed wraps err, the error of decoding a part of a message, in ErrMalformed and adds the
-// part's name. If the text of err is longer than 1,024 bytes, it is cut. The standard library
-// quotes a number that is out of range in full, so a node could otherwise choose the size of the
-// error.
+// malformed wraps an error of decoding a part of a message in ErrMalformed, and
+// adds the name of the part. It cuts the text of err at 1,024 bytes. The
+// standard library quotes a number that is out of range in full, so that a node
+// could otherwise make the error as long as it likes.
 func malformed(name string, err error) error {
 	return fmt.Errorf("%s: %w: %w", name, ErrMalformed, short(err))
 }
 
-// short returns err unchanged if its text has at most 1,024 bytes. Otherwise it returns a new error
-// with the beginning of the text, because a node may have chosen the length.
+// short returns err unchanged if its text has at most 1,024 bytes. Otherwise it
+// returns a new error with the beginning of the text, because a node may have
+// chosen the length of the text.
 func short(err error) error {
 	if text := err.Error(); cut(text) != text {
 		return errors.New(cut(text))
@@ -136,8 +143,9 @@ func short(err error) error {
 	return err
 }
 
-// cut returns the beginning of a text, at most 1,024 bytes and only whole characters of UTF-8. The
-// result is a copy that shares no memory with text, so that a large text can be freed.
+// cut returns at most the first 1,024 bytes of a text, without cutting a
+// character of UTF-8 in two. The result is a copy that shares no memory with
+// text, so that a large text can be freed.
 func cut(text string) string {
 	const most = 1024
 	if len(text) <= most {
@@ -153,11 +161,12 @@ func cut(text string) string {
 // present reports whether a field of a message has a value other than null.
 func present(raw part) bool { return len(raw) != 0 && string(raw) != "null" }
 
-// excerpt returns the first 200 characters of a node's JSON for errors and logs.
+// excerpt returns the first 200 characters of JSON that a node has sent, for
+// errors and logs.
 func excerpt(raw part) string { return fmt.Sprintf("%.200s", raw) }
 
-// Block returns the hash of the block that the node does not have. It returns false if the code is
-// not CodeBlockUnavailable, or if Data is not a hash.
+// Block returns the hash of the block that the node does not have. It returns
+// false if the code is not CodeBlockUnavailable, or if Data is not a hash.
 func (e *Error) Block() (Hash, bool) {
 	var h Hash
 	var text string

@@ -6,55 +6,60 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// stage is how far a package has come on one chain: not reported, on a core, available, lost or
-// accumulated.
+// stage is how far a package has come on one chain.
 //
-// JIP-2 does not serve blocks. It returns the status of a package after a block, and the value that
-// the package's service has stored. This file compares the answers for consecutive blocks to derive
-// what each block did to one package. If answers are missing or contradict each other, it chooses
-// the interpretation that keeps the package alive longest. This can delay a new version of the
-// package, but it never allows one too early.
+// JIP-2 does not serve blocks. It only returns the status of a package after a
+// block, and the value that the package's service has stored by then. This file
+// compares these answers for consecutive blocks to derive how each block has
+// affected a package. If answers are missing or contradict each other, it
+// chooses the interpretation in which the package stays alive longest. This can
+// delay a new version of the package, but it never allows one too early.
 type stage uint8
 
 const (
 	unseen    stage = iota
-	onCore          // reported
-	available       // report made available
-	lost            // reported, but failed
+	onCore          // reported, and its report is on a core
+	available       // its report has become available
+	lost            // reported, but it can no longer become available
 	taken           // accumulated by its service
 )
 
-// fate is the state of one package on the chain that ends in a given block.
+// fate is the state of a package on the chain that ends in a given block.
 type fate struct {
 	stage  stage
 	core   jamq.CoreIndex
 	report common.Hash
-	// since is the slot of the block that brought the package to its stage: the block that reported
-	// the package or, at stage available, the block that made its report available.
+	// since is the slot of the block in which the package reached its stage:
+	// the block that reported the package or, at stage available, the block in
+	// which its report became available.
 	since jamq.Slot
 }
 
-// answer is the node's knowledge of a package after a given block.
+// answer is the information that the node has given about a package after a
+// given block.
 type answer struct {
 	status WorkPackageStatus
-	taken  bool // by the service's value
-	// takenLater is true if the node could not answer for this block, but its answer for a later
-	// block shows that the service has accumulated the package by then. The answer for this block
-	// was derived by the method earlier.
+	taken  bool // the service's value shows that it has accumulated the package
+	// takenLater is true if the node could not answer for this block, but its
+	// answer for a later block shows that the service had accumulated the
+	// package by then. The method earlier has then derived the answer for this
+	// block from the later one.
 	takenLater bool
 }
 
-// shown is the effect of a block on a package.
+// shown lists the effects of a block on a package, as far as the node's answers
+// show them.
 type shown struct{ reports, makesAvailable, condemns, accumulates bool }
 
-// next derives what a block did to a package. f is the fate of the package after the block's
-// parent, and slot is the slot of the block. expires means that no later block can report the
-// package. next returns the fate after the block, and the effect of the block on the package.
+// next derives the effect of a block on a package, and the package's fate after
+// the block. f is the fate after the block's parent, slot is the slot of the
+// block, and expires means that no later block can report the package.
 //
-// If takenLater is set, it is unknown which of several blocks accumulated the package, and next
-// chooses the latest possible one. With a still later choice the package would look dead for some
-// blocks. With an earlier choice, a fork could branch off after that block although its chain has
-// not accumulated the package.
+// If takenLater is set, it is unknown in which of several blocks the package
+// was accumulated. next then chooses the latest possible block. Any later
+// choice would make the package look dead for some blocks. An earlier choice
+// could be wrong for a fork that branches off in between, on which the package
+// is not accumulated.
 func (f fate) next(spec *jamq.ChainSpec, slot jamq.Slot, expires bool, a *answer) (fate, shown) {
 	var s shown
 	nowTaken := a.taken || a.takenLater && (f.stage == unseen && expires && a.status.Failed != nil || f.stage == available && slot >= f.since.Add(spec.EpochLength))
@@ -84,7 +89,8 @@ func (f fate) next(spec *jamq.ChainSpec, slot jamq.Slot, expires bool, a *answer
 	return f, s
 }
 
-// report returns the report in a status, or nil if there is none.
+// report returns the report that a status contains, or nil if the package is
+// not reported.
 func (s *WorkPackageStatus) report() *Reported {
 	switch {
 	case s.Reported != nil:
@@ -95,8 +101,8 @@ func (s *WorkPackageStatus) report() *Reported {
 	return nil
 }
 
-// settled reports whether the package's fate can no longer change on any chain that continues from
-// the block with this fate. slot is the slot of that block.
+// settled reports whether the fate is final: no block after the block with this
+// fate can change it. slot is the slot of that block.
 func (f fate) settled(spec *jamq.ChainSpec, slot jamq.Slot) bool {
 	switch f.stage {
 	case taken, lost:
@@ -107,16 +113,19 @@ func (f fate) settled(spec *jamq.ChainSpec, slot jamq.Slot) bool {
 	return false
 }
 
-// earlier derives the answer for an older block, the ancestor, from the answer for a later block.
-// ancestor is the index of the older block in the list of fetched blocks. position returns the
-// index of a block in that list, or false if the block is older than the list.
+// earlier derives the answer for an older block, the ancestor, from the answer
+// for a later block. The feed uses it if the node no longer has the ancestor's
+// state. ancestor is the index of the older block in the list of fetched
+// blocks. position returns the index of a block in that list, or false if the
+// block is older than the list.
 func (a *answer) earlier(ancestor int, position func(jamq.HeaderHash) (int, bool)) answer {
 	after := func(d BlockDescriptor) bool {
 		at, there := position(jamq.HeaderHash(d.HeaderHash))
 		return there && at > ancestor
 	}
-	// The status stays as it is if the package was available by then, was not even reported at the
-	// later block, is lost anyway, or was forgotten by the node.
+	// The status stays the same if the package was already available at the
+	// ancestor, was not even reported at the later block, is lost anyway, or
+	// was forgotten by the node.
 	out := answer{status: a.status, takenLater: a.taken || a.takenLater}
 	switch {
 	case a.status.Ready != nil && !after(a.status.Ready.ReadyIn):

@@ -19,19 +19,20 @@ import (
 	"github.com/jamq/jamq/submit"
 )
 
-// Service describes how the rollup's service records in its storage which packages it has
-// accumulated. JIP-2 shows accumulation in no other way, so the service must store such a mark for
-// each package.
+// Service describes how the rollup's service records in its storage which
+// packages it has accumulated. The service must store such a mark for each
+// package, because JIP-2 shows accumulation in no other way.
 type Service struct {
 	// ID is the service's id.
 	ID jamq.ServiceID
-	// Key returns the storage key under which the service stores the mark of a package. It may be
-	// the same key for all packages. Key must not be nil.
+	// Key returns the storage key under which the service stores the mark of a
+	// package. All packages may share one key. Key must not be nil.
 	Key func(pkg jamq.PackageHash) []byte
-	// Taken reports whether the service has accumulated the package. value is the value under the
-	// package's key, or nil if there is none. On one chain, the result must stay true for at least
-	// an epoch after it became true. If the value is malformed, Taken returns an error, and the
-	// feed does not advance. Taken must not be nil.
+	// Taken reports whether the service has accumulated the package. value is
+	// the value under the package's key, or nil if there is none. Once the
+	// result has become true on a chain, it must stay true on that chain for at
+	// least an epoch. If the value is malformed, Taken returns an error, and
+	// the feed does not advance. Taken must not be nil.
 	Taken func(pkg jamq.PackageHash, value []byte) (bool, error)
 }
 
@@ -39,35 +40,41 @@ type Service struct {
 type FeedConfig struct {
 	// Service is the rollup's service.
 	Service Service
-	// Root is the block after which the feed begins to deliver. It must be final, and the queue
-	// must know it. Zero means the node's finalized block, which suits a new queue.
+	// Root is the block after which the feed begins to deliver. It must be
+	// final, and the queue must know it. Zero means the node's finalized block,
+	// which is the right choice for a new queue.
 	Root jamq.Block
-	// Best is the best block that the sink knows. A host sets it after a restart if its queue has
-	// blocks after Root. It stays the best block until the feed has found the node's best block.
-	// Zero means Root.
+	// Best is the best block that the sink knows. A host sets it after a
+	// restart if its queue has blocks after Root, so that the restart does not
+	// look like a reorg. The feed reports this block as the best one until it
+	// has found the node's best block. Zero means Root.
 	Best jamq.HeaderHash
 	// SlotDuration replaces the slot duration that the node reports. 0 means the node's value. A
 	// negative value is an error.
 	SlotDuration time.Duration
-	// MaxGap is the maximum number of blocks that the feed fetches to connect the node's head with
-	// the delivered blocks. If more are missing, Follow returns ErrHistoryLost. 0 means 131,072
-	// blocks, which are nine days of slots of 6 s; a negative value is an error. The missing blocks
-	// that are not final must fit into the queue, which holds 16,384.
+	// MaxGap is the maximum number of blocks that the feed fetches to connect
+	// the node's head with the delivered blocks. If more are missing, Follow
+	// returns ErrHistoryLost. 0 means 131,072 blocks, which are nine days of
+	// slots of 6 s; a negative value is an error. The queue holds at most
+	// 16,384 blocks that are not final, so no more of the missing blocks may
+	// lack finality.
 	MaxGap int
-	// LostAfter is the number of slots for which the node's chain may contradict the delivered
-	// blocks. If the contradiction lasts longer, Follow returns ErrHistoryLost. 0 means 16 slots; a
-	// negative value is an error.
+	// LostAfter is the number of slots for which the node's chain may
+	// contradict the delivered blocks. After that, Follow returns
+	// ErrHistoryLost. 0 means 16 slots; a negative value is an error.
 	LostAfter int
-	// Logger receives a message if the feed cannot follow the chain, at most one per minute, and if
-	// a package was sent in parts because the node accepts no bundles. Nil discards these messages.
+	// Logger receives a message if the feed cannot follow the chain, at most
+	// one per minute. It also receives a message if a package was sent without
+	// its bundle because the node accepts no bundles. Nil discards these
+	// messages.
 	Logger *slog.Logger
 }
 
 const (
 	defaultMaxGap = 131_072
-	// defaultFinalEvery is the number of blocks after which the feed reports finality while it
-	// closes a long gap. The queue holds four times as many blocks that are not final, so it does
-	// not fill up.
+	// defaultFinalEvery is the number of blocks after which the feed reports
+	// finality while it closes a long gap. The queue can hold four times as
+	// many blocks that are not final, so that it does not fill up in between.
 	defaultFinalEvery = 4096
 )
 
@@ -83,9 +90,10 @@ func (c *FeedConfig) Validate() error {
 	return wrong.Wrap(ErrInvalidConfig)
 }
 
-// Feed follows a JAM chain through a node's RPC and delivers its blocks to a queue. The blocks
-// contain only the rollup's own packages. Feed implements submit.ChainFeed. It also sends packages,
-// because it must watch each package before the package is sent. Its methods are safe for
+// Feed follows a JAM chain through a node's RPC and delivers its blocks to a
+// queue. The delivered blocks contain only the rollup's own packages. Feed also
+// sends packages, because it must begin to watch each package before the
+// package is sent. It implements submit.ChainFeed, and its methods are safe for
 // concurrent use.
 type Feed struct {
 	cfg    FeedConfig
@@ -95,12 +103,13 @@ type Feed struct {
 	clock  jamq.SlotClock
 
 	finalEvery int          // defaultFinalEvery, lower in tests
-	asked      atomic.Int64 // duration of the last answer about a package, see answerTime
+	asked      atomic.Int64 // nanoseconds of the last answer about a package, see answerTime
 
-	// The following fields are used only by the goroutine that runs Follow. apart records for how
-	// long the node's chain has not continued the delivered blocks. oldest is the slot of the
-	// oldest block that the node has on such a chain, or 0. fullAt is the final block at which the
-	// sink had no room for more blocks, or zero if the sink has never been full.
+	// Only the goroutine that runs Follow uses these three fields. apart
+	// records for how long the node's chain has not continued the delivered
+	// blocks. oldest is the slot of the oldest block that the node has on such
+	// a chain, or 0. fullAt is the node's final block when the sink last had no
+	// room for more blocks, or zero if the sink has never been full.
 	apart  feed.Contradiction
 	oldest jamq.Slot
 	fullAt jamq.HeaderHash
@@ -108,21 +117,23 @@ type Feed struct {
 	loop feed.Loop
 
 	mu sync.Mutex
-	// learned has the node's answers about blocks that are not delivered yet. named is the best
-	// block that the node has named last.
+	// learned has the node's answers about blocks that are not delivered yet.
+	// named is the best block that the node has named most recently.
 	learned map[jamq.HeaderHash]*learned
 	named   BlockDescriptor
 	watched map[jamq.PackageHash]watched
-	// settled has the packages whose fate is final. Watching one of them again has no effect. A
-	// package is forgotten when no block can report it any more.
+	// settled has the packages whose fate is final, so that watching one of
+	// them again has no effect. The feed forgets such a package when no block
+	// can report it any more.
 	settled map[jamq.PackageHash]watched
 	tree    *headers.Tree[fates]
 }
 
-// watched is a package that may have been sent.
+// watched is a package that may have been sent, and whose status the feed
+// therefore requests after each block.
 type watched struct {
 	context jamq.RefineContext
-	anchor  *node // nil if not delivered
+	anchor  *node // nil if the anchor is not in the feed's tree
 }
 
 // node is a delivered block, together with the fate of each watched package after it.
@@ -133,15 +144,18 @@ type (
 
 var _ submit.ChainFeed = (*Feed)(nil)
 
-// OpenFeed returns a feed over a client. It fetches the chain's constants and, if FeedConfig.Root
-// is zero, the node's finalized block. It also checks that the node has the methods that a feed
-// needs and knows the status of packages. Errors are those of [Client.Call] or wrap one of these:
+// OpenFeed returns a feed that uses the given client. It fetches the chain's
+// constants and, if FeedConfig.Root is zero, the node's finalized block. It
+// also checks that the node has the methods that a feed needs and tracks the
+// status of packages. Errors are those of [Client.Call] or wrap one of these:
 //
 //   - ErrInvalidConfig: cfg is invalid.
 //   - ErrUnsupported: the node lacks methods; the error names all of them.
 //   - jamq.ErrInvalidSpec: the chain's constants are invalid.
-//   - ErrMalformed: the finalized block is far ahead of the machine's clock, or there is none.
-//   - submit.ErrContradiction: the node gave two answers to one question.
+//   - ErrMalformed: the finalized block is far ahead of the machine's clock, or
+//     there is none.
+//   - submit.ErrContradiction: the node gave two different answers to the same
+//     request.
 func OpenFeed(ctx context.Context, client *Client, cfg FeedConfig) (*Feed, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -195,9 +209,10 @@ func OpenFeed(ctx context.Context, client *Client, cfg FeedConfig) (*Feed, error
 	return f, f.fetchAncestors(ctx)
 }
 
-// Root returns the newest block that the node considers final, for a queue that begins there. It
-// asks the node twice, because a queue never corrects its root. The error wraps
-// submit.ErrContradiction if the answers differ, and ErrMalformed if the node has no final block.
+// Root returns the newest block that the node considers final, for a queue that
+// begins there. It asks the node twice, because a queue can never correct its
+// root. The error wraps submit.ErrContradiction if the answers differ, and
+// ErrMalformed if the node has no final block.
 func (c *Client) Root(ctx context.Context) (jamq.Block, error) {
 	head, err := twice(ctx, c.FinalizedBlock)
 	if err == nil && head.HeaderHash == (Hash{}) {
@@ -206,9 +221,9 @@ func (c *Client) Root(ctx context.Context) (jamq.Block, error) {
 	return jamq.Block{Hash: jamq.HeaderHash(head.HeaderHash), Slot: head.Slot}, err
 }
 
-// fetchAncestors fetches the blocks before the root that can still be anchors, because a queue that
-// was restarted may choose one of them. If the node no longer has these blocks, or the chain begins
-// here, that is no error.
+// fetchAncestors fetches the blocks before the root that can still be anchors,
+// because a queue that was restarted may choose one of them. It is no error if
+// the node no longer has these blocks, or if the chain begins at the root.
 func (f *Feed) fetchAncestors(ctx context.Context) error {
 	for {
 		oldest := f.tree.Oldest()
@@ -231,16 +246,18 @@ func (f *Feed) Spec() jamq.ChainSpec { return f.spec }
 // begin with the same block.
 func (f *Feed) Root() jamq.Block { return f.cfg.Root }
 
-// Heads returns the best block and the finalized block that the feed has delivered.
+// Heads returns the best block and the finalized block among the blocks that
+// the feed has delivered.
 func (f *Feed) Heads() (best, finalized BlockDescriptor) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return BlockDescriptor{Hash(f.tree.Best().Hash), f.tree.Best().Slot}, BlockDescriptor{Hash(f.tree.Finalized().Hash), f.tree.Finalized().Slot}
 }
 
-// Context returns the refine context of a package with the given anchor. The feed must have
-// delivered the anchor. The lookup anchor is the finalized block. The error wraps ErrHistoryLost if
-// the anchor is unknown or too old; other errors are those of [Client.Call].
+// Context returns the refine context for a package with the given anchor, which
+// must be a block that the feed has delivered. The lookup anchor is the
+// finalized block. The error wraps ErrHistoryLost if the anchor is unknown or
+// too old; other errors are those of [Client.Call].
 func (f *Feed) Context(ctx context.Context, anchor jamq.HeaderHash, prerequisites []jamq.PackageHash) (jamq.RefineContext, error) {
 	f.mu.Lock()
 	at, lookup := f.tree.Get(anchor), f.tree.Finalized()
@@ -272,7 +289,7 @@ func (f *Feed) Context(ctx context.Context, anchor jamq.HeaderHash, prerequisite
 	return out, nil
 }
 
-// Submission is a package to send.
+// Submission is a package that [Feed.Submit] sends to the guarantors of a core.
 type Submission struct {
 	// Core is the core whose guarantors receive the package. Hash and Context are the package's
 	// hash and refine context.
@@ -288,8 +305,8 @@ type Submission struct {
 	Bundle []byte
 }
 
-// Submit begins to watch a package and then sends it once. Errors have a class that tells the
-// caller how to continue: see submit.ClassOf.
+// Submit begins to watch a package and then sends it once. Errors have a class
+// that tells the caller how to continue: see submit.ClassOf.
 func (f *Feed) Submit(ctx context.Context, s Submission) error {
 	if int(s.Core) >= f.spec.Cores {
 		return submit.WithClass(submit.Fatal, fmt.Errorf("%w: core %d, want below %d", ErrInvalidConfig, s.Core, f.spec.Cores))
@@ -304,41 +321,47 @@ func (f *Feed) Submit(ctx context.Context, s Submission) error {
 	return f.client.SubmitWorkPackage(ctx, s.Core, s.Package, s.Extrinsics)
 }
 
-// Watch adds a package to those whose status the feed requests after each block. It must be called
-// before the package is sent; [Feed.Submit] does so. A host must call it itself, before Follow, if
-// it sends packages in another way or has restarted while packages were on their way. The feed ends
-// the watch when the package's fate is final. To watch a package again has no effect, even after
-// its fate is final: a block that seemed to report it again would contradict the earlier ones.
+// Watch adds a package to those whose status the feed requests after each
+// block. It must be called before the package is sent, as [Feed.Submit] does. A
+// host must call Watch itself, before Follow, if it sends packages in another
+// way, or if it has restarted while packages were on their way.
+//
+// The feed ends the watch when the package's fate is final. Watching the
+// package again then has no effect, because a block that seemed to report it
+// again would contradict the earlier blocks.
 func (f *Feed) Watch(pkg jamq.PackageHash, context jamq.RefineContext) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	w := watched{context: context, anchor: f.tree.Get(context.Anchor)}
 	_, known := f.watched[pkg]
 	_, settled := f.settled[pkg]
-	// Until finality has moved for the first time, even an expired package is watched: it may have
-	// been reported before the root, and the feed has settled nothing yet.
+	// Until the finalized block has moved for the first time, even an expired
+	// package is watched. It may have been reported before the root, and the
+	// feed has not yet judged any package.
 	expired := f.tree.Finalized().Hash != f.cfg.Root.Hash && f.expired(&w)
 	if !known && !settled && !expired {
 		f.watched[pkg] = w
 	}
 }
 
-// Known is the state of a package that a queue remembers when the host restarts. [Feed.Restore]
-// continues from this state.
+// Known is the state of a package that a queue remembers when the host
+// restarts. The host passes it to [Feed.Restore], which continues from this
+// state.
 type Known struct {
 	// Package and Context identify the package.
 	Package jamq.PackageHash
 	Context jamq.RefineContext
 	// Core is the core on which the package was reported. It is ignored if Reported is 0.
 	Core jamq.CoreIndex
-	// Reported, Available and Accumulated are the slots of the blocks in which the package was
-	// reported, became available and was accumulated, as of the feed's root. 0 means that this has
-	// not happened.
+	// Reported, Available and Accumulated are the slots of the blocks in which
+	// the package was reported, became available and was accumulated, up to the
+	// feed's root. 0 means that this has not happened.
 	Reported, Available, Accumulated jamq.Slot
 }
 
-// Restore watches a package that the queue already knew before a restart. The feed continues from
-// the known state and does not deliver that state again. Restore must be called before Follow.
+// Restore watches a package that the queue already knew before a restart. The
+// feed continues from the known state instead of delivering it again. Restore
+// must be called before Follow.
 func (f *Feed) Restore(k Known) {
 	f.Watch(k.Package, k.Context)
 	at := fate{core: k.Core}

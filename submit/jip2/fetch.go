@@ -19,15 +19,18 @@ import (
 type step struct {
 	BlockDescriptor
 	parent  jamq.HeaderHash
-	answers map[jamq.PackageHash]*answer // nil if the node has none
+	answers map[jamq.PackageHash]*answer // nil if the node could not answer
 }
 
-// fetch walks from head back to the first block that was already delivered. It returns the blocks
-// in between, oldest first, each with the node's answers about the watched packages. If the
-// connection breaks, the next call continues with the blocks and answers that were already fetched.
-// Keeping them is safe: the parent and the state of a block do not change, and a package that is
-// watched later cannot be in any of these blocks. The error wraps feed.ErrApart if the chain of
+// fetch walks from head back to the first block that was already delivered. It
+// returns the blocks in between, oldest first, each with the node's answers
+// about the watched packages. The error wraps feed.ErrApart if the chain of
 // head does not continue the delivered blocks.
+//
+// If the connection breaks, the next call continues with the blocks and answers
+// that were already fetched. Keeping them is safe, because the parent and the
+// state of a block do not change, and a package that is watched later cannot be
+// in any of these blocks.
 func (f *Feed) fetch(ctx context.Context, head BlockDescriptor) ([]step, error) {
 	if err := headers.CheckAhead(f.clock, time.Now(), head.Slot); err != nil {
 		return nil, fmt.Errorf("%w: head %s: %w", ErrMalformed, jamq.HeaderHash(head.HeaderHash), err)
@@ -36,7 +39,7 @@ func (f *Feed) fetch(ctx context.Context, head BlockDescriptor) ([]step, error) 
 		return nil, err
 	}
 	f.mu.Lock()
-	if len(f.learned) > f.cfg.MaxGap { // most are of heads that the node has given up
+	if len(f.learned) > f.cfg.MaxGap { // most belong to heads that the node has given up
 		clear(f.learned)
 	}
 	f.mu.Unlock()
@@ -77,9 +80,10 @@ func (f *Feed) fetch(ctx context.Context, head BlockDescriptor) ([]step, error) 
 	return steps, nil
 }
 
-// exclude returns the error for a head whose chain does not contain the finalized block. It forgets
-// the parents of all blocks that are not delivered yet, because a wrong one among them would also
-// lead there. The next attempt requests them again.
+// exclude returns the error for a head whose chain does not contain the
+// finalized block. A wrong parent among the fetched blocks would also lead to
+// such a chain. exclude therefore forgets the parents of all blocks that are
+// not delivered yet, so that the next attempt requests them again.
 func (f *Feed) exclude(head BlockDescriptor) error {
 	f.mu.Lock()
 	clear(f.learned)
@@ -87,15 +91,17 @@ func (f *Feed) exclude(head BlockDescriptor) error {
 	return f.chain().Exclude(jamq.HeaderHash(head.HeaderHash), head.Slot)
 }
 
-// forget removes the node's answers about a block, so that the feed requests them again.
+// forget removes the node's answers about a block, so that the feed requests
+// them again.
 func (f *Feed) forget(block BlockDescriptor) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.learned, jamq.HeaderHash(block.HeaderHash))
 }
 
-// checkBehind returns an error if the node's head is an unknown block that is not newer than the
-// finalized block. The node is then behind, or it follows a chain without the finalized block.
+// checkBehind returns an error if the node's head is an unknown block that is
+// not newer than the finalized block. Either the node is behind, or it follows
+// a chain without the finalized block.
 func (f *Feed) checkBehind(head BlockDescriptor) error {
 	hash, final := jamq.HeaderHash(head.HeaderHash), f.tree.Finalized()
 	switch {
@@ -108,9 +114,11 @@ func (f *Feed) checkBehind(head BlockDescriptor) error {
 	return fmt.Errorf("the node is behind: its head %s is of slot %d, and the finalized block %s of slot %d", hash, head.Slot, final.Hash, final.Slot)
 }
 
-// unconnected returns the error for a block whose parent the node does not have, because the node
-// follows another chain or has pruned blocks. A node that is still synchronizing gets older blocks
-// over time, so that the contradiction begins again with each older block.
+// unconnected returns the error for a block whose parent the node does not
+// have, because the node follows another chain or has pruned blocks. A node
+// that is still synchronizing obtains older blocks over time. The time until
+// FeedConfig.LostAfter therefore begins again whenever an older block has been
+// reached.
 func (f *Feed) unconnected(oldest BlockDescriptor, err error) error {
 	if oldest.Slot < f.oldest {
 		f.agree()
@@ -123,8 +131,9 @@ func (f *Feed) unconnected(oldest BlockDescriptor, err error) error {
 		feed.ErrApart, jamq.HeaderHash(oldest.HeaderHash), oldest.Slot, final.Hash, final.Slot, err)
 }
 
-// checkSlot returns an error if a block was delivered with another slot than the one that the node
-// names now. The sink cannot correct the slot.
+// checkSlot returns an error if the node now names another slot for a block
+// than the slot with which the block was delivered. The sink could not correct
+// the slot.
 func (f *Feed) checkSlot(b BlockDescriptor) error {
 	n := f.tree.Get(jamq.HeaderHash(b.HeaderHash))
 	if n == nil || n.Slot == b.Slot {
@@ -133,17 +142,19 @@ func (f *Feed) checkSlot(b BlockDescriptor) error {
 	return fmt.Errorf("%w: block %s of slot %d was delivered with slot %d", feed.ErrApart, n.Hash, b.Slot, n.Slot)
 }
 
-// learnAll fetches the node's answers about the packages for each of the given blocks. The answers
-// that have arrived when another one fails are kept for the next call.
+// learnAll fetches the node's answers about the packages for each of the given
+// blocks. If an answer fails, those that have already arrived are kept for the
+// next call.
 func (f *Feed) learnAll(ctx context.Context, steps []step, packages map[jamq.PackageHash]watched) error {
 	return someAtOnce(len(steps), f.blocksAtOnce, func(i int) error {
 		return f.learnAnswers(ctx, &steps[i], packages, i == len(steps)-1)
 	})
 }
 
-// someAtOnce calls do for 0 to n-1: for the first ones at once, and when all of them have returned,
-// for the next ones. atOnce returns how many, which depends on the answers of the node so far.
-// After an error no further group begins.
+// someAtOnce calls do for the numbers 0 to n-1 in groups. The calls of a group
+// run concurrently, and the next group begins when all of them have returned.
+// atOnce returns the size of the next group, which depends on how fast the node
+// has answered so far. After an error no further group begins.
 func someAtOnce(n int, atOnce func() int, do func(i int) error) error {
 	for begin := 0; begin < n; {
 		var group errgroup.Group
@@ -159,26 +170,29 @@ func someAtOnce(n int, atOnce func() int, do func(i int) error) error {
 	return nil
 }
 
-// blocksAtOnce returns for how many blocks the feed requests answers at once. If the node answers
-// quickly, one block is enough, and a connection that breaks then loses the fewest answers. If the
-// node answers slowly, the feed must work on more blocks than the chain grows by in the meantime,
-// or it would never catch up.
+// blocksAtOnce returns for how many blocks the feed requests answers at the
+// same time. If the node answers quickly, one block is enough, and fewer
+// answers are lost if the connection breaks. If the node answers slowly, the
+// feed must work on more blocks than the chain grows by in the meantime,
+// because otherwise it would never catch up.
 func (f *Feed) blocksAtOnce() int {
 	const perAnswer, most = 8, 32
 	return min(1+int(perAnswer*f.answerTime()/f.spec.SlotDuration), most)
 }
 
-// answerTime returns how long the last request took, or the last answer about a package if that
-// took longer: a node may answer quickly to everything else.
+// answerTime returns how long the last request took, or the last answer about a
+// package if that took longer, because some nodes are slow only with such
+// answers.
 func (f *Feed) answerTime() time.Duration {
 	return max(f.client.answerTime(), time.Duration(f.asked.Load()))
 }
 
-// learnAnswers fetches the node's answers about the packages after one block. If the node refuses,
-// because it no longer has the state of the block, the answers stay nil and infer derives them
-// later. For the head a refusal is an error, because no later block exists to derive from. Any
-// error code counts as a refusal: JIP-2 uses code 1 for a pruned state, but some nodes send other
-// codes.
+// learnAnswers fetches the node's answers about the packages after one block.
+// If the node refuses, because it no longer has the state of the block, the
+// answers stay nil, and infer derives them later. A refusal for the head is an
+// error, because there is no later block to derive its answers from. Any error
+// code counts as a refusal: JIP-2 uses code 1 for a pruned state, but some
+// nodes send others.
 func (f *Feed) learnAnswers(ctx context.Context, s *step, packages map[jamq.PackageHash]watched, isHead bool) error {
 	hash := jamq.HeaderHash(s.HeaderHash)
 	f.mu.Lock()
@@ -208,19 +222,20 @@ func (f *Feed) learnAnswers(ctx context.Context, s *step, packages map[jamq.Pack
 	return nil
 }
 
-// learned has the answers of the node about a block that is not delivered yet. A later attempt to
-// reach the block uses them instead of asking the node again.
+// learned has the answers of the node about a block that is not delivered yet.
+// If the feed fails to reach this block, a later attempt uses these answers
+// instead of asking the node again.
 type learned struct {
 	slot    jamq.Slot
-	parent  BlockDescriptor // or err; set when asked is closed
+	parent  BlockDescriptor // valid when asked is closed, unless err is set
 	err     error
 	asked   chan struct{}
 	answers map[jamq.PackageHash]*answer
 }
 
-// parent returns the parent of a block, which it asks for twice. Concurrent and later calls for the
-// same block share these requests; only after an error is the node asked again. parent is safe for
-// concurrent use.
+// parent returns the parent of a block, which it requests from the node twice.
+// Concurrent and later calls for the same block share these requests; only
+// after an error is the node asked again. parent is safe for concurrent use.
 func (f *Feed) parent(ctx context.Context, of BlockDescriptor) (BlockDescriptor, error) {
 	hash := jamq.HeaderHash(of.HeaderHash)
 	f.mu.Lock()
@@ -239,7 +254,8 @@ func (f *Feed) parent(ctx context.Context, of BlockDescriptor) (BlockDescriptor,
 		close(known.asked)
 	}
 	<-known.asked
-	// Slots that descend also end a walk through blocks in a circle.
+	// Because slots must descend, the walk also ends if the node's answers form
+	// a circle.
 	if known.err == nil && known.parent.Slot >= of.Slot {
 		f.mu.Lock()
 		clear(f.learned) // one of the answers was wrong
@@ -249,8 +265,9 @@ func (f *Feed) parent(ctx context.Context, of BlockDescriptor) (BlockDescriptor,
 	return known.parent, known.err
 }
 
-// askParent requests the parent of a block from the node, twice. A node that names the block of
-// zeros has no parent of the block.
+// askParent requests the parent of a block from the node, twice. If the node
+// answers with a hash of zeros, the block has no parent, and askParent returns
+// an error.
 func (f *Feed) askParent(ctx context.Context, of jamq.HeaderHash) (BlockDescriptor, error) {
 	parent, err := twice(ctx, func(ctx context.Context) (BlockDescriptor, error) { return f.client.Parent(ctx, of) })
 	if err == nil && parent.HeaderHash == (Hash{}) {
@@ -259,8 +276,9 @@ func (f *Feed) askParent(ctx context.Context, of jamq.HeaderHash) (BlockDescript
 	return parent, err
 }
 
-// isNew reports whether the ancestors of a block should be fetched in advance: the block is newer
-// than the finalized one, nothing is known about it yet, and there is room for the node's answers.
+// isNew reports whether the feed should fetch the ancestors of a block in
+// advance. This is so if the block is newer than the finalized one, nothing is
+// known about it yet, and there is room for more of the node's answers.
 func (f *Feed) isNew(block BlockDescriptor) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -268,24 +286,25 @@ func (f *Feed) isNew(block BlockDescriptor) bool {
 	return f.learned[hash] == nil && f.tree.Get(hash) == nil && block.Slot > f.tree.Finalized().Slot && len(f.learned) < f.cfg.MaxGap
 }
 
-// noteNamed records the best block that the node has named last. Health computes from it how far
-// the feed is behind.
+// noteNamed records the best block that the node has named most recently.
+// Health computes from this block how far the feed is behind.
 func (f *Feed) noteNamed(best BlockDescriptor) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.named = best
 }
 
-// packages returns a copy of the watched packages. A copy is enough while blocks are fetched: a
-// package that is watched later has not been sent yet, so these blocks cannot contain it.
+// packages returns a copy of the watched packages, for use while blocks are
+// fetched. A copy is enough, because a package that is watched later has not
+// been sent yet and cannot be in these blocks.
 func (f *Feed) packages() map[jamq.PackageHash]watched {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return maps.Clone(f.watched)
 }
 
-// ask requests the node's answer about each package after a block: about eight packages at once, or
-// more if the node answers slowly.
+// ask requests the node's answer about each package after a block. It requests
+// about eight packages at the same time, or more if the node answers slowly.
 func (f *Feed) ask(ctx context.Context, block jamq.HeaderHash, packages map[jamq.PackageHash]watched) (map[jamq.PackageHash]*answer, error) {
 	const packagesAtOnce = 8
 	order := slices.Collect(maps.Keys(packages))
@@ -301,10 +320,11 @@ func (f *Feed) ask(ctx context.Context, block jamq.HeaderHash, packages map[jamq
 	return out, err
 }
 
-// askOne requests the status of one package and, at the same time, the value in the service's
-// storage that shows accumulation. The value is ignored while the node reports that the package can
-// still be reported. In every other case it counts, even if the status is Failed: a node may forget
-// an accumulated package and then answer Failed, but the service does not forget it.
+// askOne requests the status of a package and, at the same time, the value in
+// the service's storage that shows accumulation. It ignores the value while the
+// status is Reportable. In every other case the value counts, even if the
+// status is Failed: a node may forget an accumulated package and then answer
+// Failed, but the service does not forget it.
 func (f *Feed) askOne(ctx context.Context, block jamq.HeaderHash, pkg jamq.PackageHash, w watched) (*answer, error) {
 	began := time.Now()
 	defer func() { f.asked.Store(int64(time.Since(began))) }()
@@ -341,8 +361,9 @@ func (f *Feed) askOne(ctx context.Context, block jamq.HeaderHash, pkg jamq.Packa
 	return a, nil
 }
 
-// infer fills in the answers that the node could not give for older blocks. It derives the answers
-// of each such block from those of the block after it. The last block always has answers.
+// infer fills in the answers that the node could not give for older blocks. It
+// derives them from the answers for the block that follows, beginning with the
+// newest block, which always has answers.
 func infer(steps []step, packages map[jamq.PackageHash]watched) {
 	if len(packages) == 0 {
 		return

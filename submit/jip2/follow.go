@@ -20,9 +20,9 @@ import (
 	"github.com/jamq/jamq/submit"
 )
 
-// Follow implements submit.ChainFeed. It runs until ctx ends and then returns ctx's error, or until
-// it meets an error that wraps ErrHistoryLost, ErrClosed or the sink's error. After any other
-// failure of the node or the connection it tries again. Only one Follow may run at a time; a second
+// Follow implements submit.ChainFeed. It runs until ctx ends, and then returns ctx's error, or
+// until it meets an error that wraps ErrHistoryLost, ErrClosed or the sink's error. After any other
+// failure of the node or the connection, Follow tries again. If Follow is already running, a second
 // call returns ErrInvalidConfig.
 func (f *Feed) Follow(ctx context.Context, to submit.ChainSink) error {
 	if !f.loop.Begin() {
@@ -41,8 +41,8 @@ func (f *Feed) Follow(ctx context.Context, to submit.ChainSink) error {
 	return f.loop.Run(ctx, f.log, f.spec.SlotDuration, func() error { return f.catchUp(ctx, to) }, wait, ErrClosed, feed.ErrSink, ErrHistoryLost, ErrClosed)
 }
 
-// Health returns the condition of the feed, for monitoring: its heads, whether the node is
-// connected, and how far the feed is behind.
+// Health returns the condition of the feed for monitoring: for example its heads, whether the node
+// is connected, and how far the feed is behind.
 func (f *Feed) Health() submit.FeedHealth {
 	h := f.loop.Health()
 	best, final := f.Heads()
@@ -60,19 +60,19 @@ func (f *Feed) Health() submit.FeedHealth {
 	return h
 }
 
-// chain returns the tree of delivered blocks in the form that package feed needs, which has the
-// code that all feeds share.
+// chain wraps the tree of delivered blocks for package internal/feed, which has the code that all
+// feeds share.
 func (f *Feed) chain() feed.Chain[fates] {
 	return feed.Chain[fates]{Mu: &f.mu, Tree: f.tree, Loop: &f.loop}
 }
 
 // retryAfter is the shortest time between a failure and the next attempt, unless slots are even
-// shorter. Each update of the node wakes the feed, so without this pause a node could cause any
-// number of attempts.
+// shorter. Without this pause a node could cause any number of attempts, because each of its
+// updates wakes the feed.
 const retryAfter = time.Second
 
-// catchUp delivers all blocks up to the node's best and final head that were not delivered yet, and
-// then passes on finality.
+// catchUp delivers the blocks up to the node's best and final heads that were not delivered yet,
+// and then reports finality to the sink.
 func (f *Feed) catchUp(ctx context.Context, to submit.ChainSink) error {
 	final, best, err := f.askHeads(ctx)
 	if err != nil {
@@ -101,11 +101,13 @@ func (f *Feed) catchUp(ctx context.Context, to submit.ChainSink) error {
 	return f.checkApart(at, moved || full, undelivered, notFinal)
 }
 
-// checkApart returns the errors of delivering the node's best and final block, or nil. If one of
-// the blocks has been apart from the delivered ones for longer than FeedConfig.LostAfter, the error
-// wraps ErrHistoryLost. The best block counts only if the node's final block is older than that of
-// the feed, or if the node has pruned blocks. Otherwise, and if the feed advances, the node
-// contradicts itself and not the delivered blocks.
+// checkApart combines the errors of delivering the node's best and its final block. If one of these
+// blocks has been apart from the delivered blocks for longer than FeedConfig.LostAfter, the error
+// wraps ErrHistoryLost.
+//
+// The best block counts only if the feed does not advance. If its chain excludes the finalized
+// block, the node's own final block must also be older than that of the feed. In all other cases
+// the node contradicts itself and not the delivered blocks.
 func (f *Feed) checkApart(final jamq.HeaderHash, advances bool, best, notFinal error) error {
 	n := f.tree.Get(final)
 	older := n == nil || n.Height < f.tree.Finalized().Height
@@ -121,13 +123,13 @@ func (f *Feed) checkApart(final jamq.HeaderHash, advances bool, best, notFinal e
 	return f.apart.Note(ErrHistoryLost, f.cfg.LostAfter, f.spec.SlotDuration, best)
 }
 
-// agree records that the node's chain continues the delivered blocks.
+// agree records that the node's chain continues the delivered blocks, which ends a contradiction.
 func (f *Feed) agree() {
 	f.apart.End()
 	f.oldest = 0
 }
 
-// askHeads requests the node's final and best block, both at the same time.
+// askHeads requests the node's final and best block at the same time.
 func (f *Feed) askHeads(ctx context.Context) (final, best BlockDescriptor, err error) {
 	var asking errgroup.Group
 	asking.Go(func() (err error) { final, err = twice(ctx, f.client.FinalizedBlock); return err })
@@ -141,10 +143,10 @@ func (f *Feed) askHeads(ctx context.Context) (final, best BlockDescriptor, err e
 	return final, best, err
 }
 
-// twice calls ask two times at once and returns the block if both answers are equal. JIP-2 serves
-// no headers with which an answer could be verified, so that a single wrong answer would otherwise
-// be delivered as a block. A head that moves between the two requests also makes them differ; the
-// feed then tries again. The error wraps submit.ErrContradiction.
+// twice calls ask two times concurrently and returns the block if both answers are equal. JIP-2
+// serves no headers that would verify an answer, so that otherwise a single wrong answer would be
+// delivered as a block. The answers also differ if a head moves between the two requests; the feed
+// then tries again. The error wraps submit.ErrContradiction.
 func twice(ctx context.Context, ask func(context.Context) (BlockDescriptor, error)) (BlockDescriptor, error) {
 	var asking errgroup.Group
 	var answers [2]BlockDescriptor
@@ -159,8 +161,8 @@ func twice(ctx context.Context, ask func(context.Context) (BlockDescriptor, erro
 }
 
 // deliver imports the blocks up to a head into the sink, parents first, and makes the head the best
-// block. The queue decides only at the head, because the earlier blocks look to it like a branch
-// that is not the best. A very long gap is an exception: see importAll.
+// block. The earlier blocks look to the queue like a branch that is not the best, so that it
+// decides only at the head. A very long gap is an exception: see importAll.
 func (f *Feed) deliver(ctx context.Context, to submit.ChainSink, head, final BlockDescriptor) error {
 	if err := f.checkSlot(head); err != nil || jamq.HeaderHash(head.HeaderHash) == f.tree.Best().Hash && !f.tree.Rests() {
 		return err
@@ -175,9 +177,9 @@ func (f *Feed) deliver(ctx context.Context, to submit.ChainSink, head, final Blo
 	return f.importAll(ctx, to, steps, true, final)
 }
 
-// deliverFinal imports the blocks up to the node's final block, if that block was not delivered
-// yet. A node without finality may name the block of zeros. The error wraps feed.ErrApart if the
-// chain of the block does not continue the delivered blocks.
+// deliverFinal imports the blocks up to the node's final block, unless that block was already
+// delivered. A node without finality may name the block of zeros, which is ignored. The error wraps
+// feed.ErrApart if the chain of the block does not continue the delivered blocks.
 func (f *Feed) deliverFinal(ctx context.Context, to submit.ChainSink, final BlockDescriptor) error {
 	hash := jamq.HeaderHash(final.HeaderHash)
 	switch {
@@ -200,10 +202,10 @@ func (f *Feed) deliverFinal(ctx context.Context, to submit.ChainSink, final Bloc
 
 // importAll delivers blocks to the sink in order. If best is true, the last of them becomes the
 // best block. Each block is recorded as soon as the sink has accepted it, even if a later block
-// fails. If there are more blocks than a queue can hold, importAll reports finality after some of
-// the final ones, so that the queue can forget old blocks.
+// fails. In a long gap, importAll reports finality from time to time, so that the queue can forget
+// old blocks before it is full.
 func (f *Feed) importAll(ctx context.Context, to submit.ChainSink, steps []step, best bool, final BlockDescriptor) error {
-	// All blocks up to the index sure are final; -1 means that none is.
+	// All blocks up to the index sure are final. It is -1 if none of them is known to be final.
 	sure := slices.IndexFunc(steps, func(s step) bool { return s.HeaderHash == final.HeaderHash })
 	for i := range steps {
 		n, block := f.build(&steps[i])
@@ -214,7 +216,8 @@ func (f *Feed) importAll(ctx context.Context, to submit.ChainSink, steps []step,
 		}
 		err := to.Import(ctx, block, head)
 		if errors.Is(err, chainview.ErrFull) && i <= sure {
-			// The blocks before this one are final too. Reporting their finality makes room for it.
+			// The blocks before this one are final too, and reporting their finality makes room for
+			// this one.
 			if err := f.finalize(ctx, to, block.Parent); err != nil {
 				return err
 			}
@@ -245,7 +248,7 @@ func (f *Feed) importAll(ctx context.Context, to submit.ChainSink, steps []step,
 	return nil
 }
 
-// makeBest makes a block the best one that was delivered earlier, for example after a reorg to a
+// makeBest makes a block that was delivered earlier the best block, for example after a reorg to a
 // known block.
 func (f *Feed) makeBest(ctx context.Context, to submit.ChainSink, n *node) error {
 	if final := f.tree.Finalized(); n.Height < final.Height {
@@ -255,9 +258,9 @@ func (f *Feed) makeBest(ctx context.Context, to submit.ChainSink, n *node) error
 	return f.chain().MakeBest(ctx, to, n, true)
 }
 
-// build makes the block that the queue receives from the node's answers. The block contains only
-// the rollup's own packages, because JIP-2 shows no others. build also returns the block's place in
-// the feed's tree.
+// build makes the block that the queue receives, based on the node's answers. The block contains
+// only the rollup's own packages, because JIP-2 shows no others. build also returns the node that
+// the caller adds to the feed's tree for this block.
 func (f *Feed) build(s *step) (*node, jamq.Block) {
 	parent := f.tree.Get(s.parent)
 	n := parent.Child(jamq.HeaderHash(s.HeaderHash), s.Slot, make(fates, len(s.answers)))
@@ -296,16 +299,18 @@ func (f *Feed) build(s *step) (*node, jamq.Block) {
 	return n, block
 }
 
-// makeRoom resolves contradictions between the node's answers about cores, because a core has only
-// one report at a time. If a new report names a core on which another watched package still seems
-// to be, the status of that package is stale: its report must have become available. If two reports
-// of the block name the same core, only the first one is kept.
+// makeRoom resolves contradictions between the node's answers about cores, because a core can hold
+// only one report at a time:
+//
+//   - If a new report names a core on which another watched package still seems to be, the status
+//     of that package is stale. Its report must have become available.
+//   - If two new reports name the same core, only the first one is kept.
 func (f *Feed) makeRoom(n *node, block *jamq.Block, order []jamq.PackageHash) {
 	busy := make(map[jamq.CoreIndex]jamq.PackageHash)
 	block.Reported = slices.DeleteFunc(block.Reported, func(r jamq.Report) bool {
 		if other, twice := busy[r.Core]; twice {
 			f.loop.NoteContradiction(fmt.Errorf("%w: packages %s and %s are on core %d at block %s", submit.ErrContradiction, other, r.Package, r.Core, n.Hash))
-			delete(n.Note, r.Package) // the next block shows it
+			delete(n.Note, r.Package) // the next block reports it
 			return true
 		}
 		busy[r.Core] = r.Package
@@ -320,8 +325,8 @@ func (f *Feed) makeRoom(n *node, block *jamq.Block, order []jamq.PackageHash) {
 	}
 }
 
-// finalize reports to the sink that a block is final, and forgets the blocks and packages that can
-// no longer change anything.
+// finalize reports to the sink that a block is final. It then forgets the blocks and packages that
+// can no longer change anything.
 func (f *Feed) finalize(ctx context.Context, to submit.ChainSink, hash jamq.HeaderHash) error {
 	moved, err := f.chain().Finalize(ctx, to, f.tree.Get(hash), ErrHistoryLost)
 	if !moved {
@@ -336,7 +341,7 @@ func (f *Feed) finalize(ctx context.Context, to submit.ChainSink, hash jamq.Head
 
 // settle moves the packages whose fate is final from the watched to the settled ones, so that the
 // feed no longer asks the node about them. It forgets a settled package when no later block can
-// report it.
+// report the package.
 func (f *Feed) settle() {
 	for pkg, w := range f.watched {
 		if w.anchor == nil { // may have been delivered since
@@ -352,16 +357,16 @@ func (f *Feed) settle() {
 	maps.DeleteFunc(f.settled, func(_ jamq.PackageHash, w watched) bool { return f.expired(&w) })
 }
 
-// expired reports whether no block after the finalized one can report a package: either the
-// finalized chain does not contain the package's anchor, or the anchor is too old. If the age of
-// the anchor is unknown, the lookup anchor decides, which must not be too old either.
+// expired reports whether no block after the finalized one can report a package. This is so if the
+// finalized chain does not contain the package's anchor, or if the anchor is too old. If the age of
+// the anchor is unknown, the lookup anchor decides, because it must not be too old either.
 func (f *Feed) expired(w *watched) bool {
 	final, oldest, recent := f.tree.Finalized(), f.tree.Oldest(), uint64(f.spec.RecentHistory)
 	if w.anchor != nil {
 		return final.Height >= w.anchor.Height+recent
 	}
-	// The anchor is not in the tree, which has all blocks of the finalized chain since the oldest
-	// one. So an anchor of one of these slots is on another chain. An older anchor is too old,
+	// The tree has all blocks of the finalized chain since the oldest one, but not the anchor. An
+	// anchor of one of these slots is therefore on another chain. An older anchor is too old,
 	// unless the tree lacks recent blocks.
 	if slot := w.context.AnchorSlot; slot > 0 && slot <= final.Slot && (slot >= oldest.Slot || oldest.Height+recent <= final.Height+1) {
 		return true
@@ -369,8 +374,8 @@ func (f *Feed) expired(w *watched) bool {
 	return final.Slot >= w.context.LookupAnchorSlot.Add(f.spec.MaxLookupAnchorAge)
 }
 
-// ascending returns the hashes sorted and without duplicates, which is the order in an encoded
-// refine context.
+// ascending returns the hashes in ascending order and without duplicates, as an encoded refine
+// context requires.
 func ascending(hashes []jamq.PackageHash) []jamq.PackageHash {
 	out := slices.Clone(hashes)
 	slices.SortFunc(out, func(a, b jamq.PackageHash) int { return bytes.Compare(a[:], b[:]) })

@@ -10,12 +10,14 @@ import (
 	"github.com/jamq/jamq/internal/headers"
 )
 
-// listener subscribes to the node's heads while Follow runs. It wakes the feed when a head moves.
-// It also fetches the ancestors of each new head at once and in advance. Without this, the feed
-// would fetch one parent after the other, and behind a slow proxy the chain grows faster than that.
+// listener subscribes to the node's heads while Follow runs, and wakes the feed
+// when a head moves. It also begins to fetch the ancestors of each new head
+// immediately, before the feed needs them. Without this, the feed would fetch
+// one parent after the other, and behind a slow proxy the chain grows faster
+// than that.
 //
-// The listener only saves time: the feed requests the heads about once per slot anyway. A lost
-// notification, or a node that sends none, therefore does no harm.
+// The listener only saves time: the feed also requests the heads about once per
+// slot. A lost notification, or a node that sends none, therefore does no harm.
 type listener struct {
 	feed  *Feed
 	moved chan struct{} // has a value if a head may have moved since the last wait
@@ -43,9 +45,10 @@ func (l *listener) close() {
 	_ = l.walks.Wait() // walks return no errors
 }
 
-// hear passes the heads of one subscription to the feed until ctx ends or the client is closed.
-// best is true for the subscription to the best block. If the node sends no best block for a slot,
-// hear requests it.
+// hear handles the updates of one subscription until ctx ends or the client is
+// closed: each new head wakes the feed and begins a walk through its ancestors.
+// best is true for the subscription to the best block. If the node sends no
+// best block for a slot, hear requests it.
 func (l *listener) hear(ctx context.Context, subscribe func(context.Context) (*Subscription[BlockDescriptor], error), best bool) {
 	var updates <-chan Update[BlockDescriptor]
 	s, err := subscribe(ctx)
@@ -62,7 +65,7 @@ func (l *listener) hear(ctx context.Context, subscribe func(context.Context) (*S
 			return
 		case u, open := <-updates:
 			if !open {
-				return // the client was closed: the next call returns ErrClosed
+				return // the client is closed, so the next call returns ErrClosed
 			}
 			if u.Err == nil {
 				l.walks.TryGo(func() error { l.named(ctx, u.Value, best); return nil })
@@ -85,8 +88,8 @@ func (l *listener) hear(ctx context.Context, subscribe func(context.Context) (*S
 	}
 }
 
-// named fetches the ancestors of a head, one after the other, until it meets a known block. The
-// feed's next catch-up then finds them already fetched.
+// named fetches the ancestors of a head, one after the other, until it reaches
+// a known block. The next time that the feed catches up, it uses these answers.
 func (l *listener) named(ctx context.Context, head BlockDescriptor, best bool) {
 	f := l.feed
 	if headers.CheckAhead(f.clock, time.Now(), head.Slot) != nil {
@@ -104,8 +107,8 @@ func (l *listener) named(ctx context.Context, head BlockDescriptor, best bool) {
 	}
 }
 
-// wait returns when a head may have moved, after atMost at the latest. It returns false if ctx has
-// ended.
+// wait returns when a head may have moved, or after atMost. It returns false if
+// ctx has ended.
 func (l *listener) wait(ctx context.Context, atMost time.Duration) bool {
 	timer := time.NewTimer(atMost)
 	defer timer.Stop()

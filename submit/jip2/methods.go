@@ -15,7 +15,8 @@ import (
 	"github.com/jamq/jamq/submit"
 )
 
-// support records whether the node has answered that it lacks a method.
+// support remembers that the node lacks a method, so that the client does not
+// call it again.
 type support struct{ missing atomic.Bool }
 
 // Parameters returns the constants of the node's chain.
@@ -27,7 +28,8 @@ func (c *Client) Parameters(ctx context.Context) (Parameters, error) {
 	return decodeParameters(raw)
 }
 
-// rawJSON is a result that is decoded later.
+// rawJSON is the undecoded result of a call, for callers that decode it
+// themselves.
 type rawJSON []byte
 
 func (r *rawJSON) UnmarshalJSON(raw []byte) error {
@@ -75,20 +77,23 @@ func (c *Client) Parent(ctx context.Context, block jamq.HeaderHash) (BlockDescri
 	return required[BlockDescriptor](ctx, c, "parent", Hash(block))
 }
 
-// StateRoot returns the root of the JAM state after a block. The refine context of a package
-// contains this root for the package's anchor.
+// StateRoot returns the root of the JAM state after a block. The refine context
+// of a package contains the state roots of the package's anchor and lookup
+// anchor.
 func (c *Client) StateRoot(ctx context.Context, block jamq.HeaderHash) (Hash, error) {
 	return required[Hash](ctx, c, "stateRoot", Hash(block))
 }
 
-// BeefyRoot returns the BEEFY root after a block: the super-peak of the accumulation-output log.
-// The refine context of a package contains it for the package's anchor.
+// BeefyRoot returns the BEEFY root after a block, which is the super-peak of
+// the accumulation-output log. The refine context of a package contains this
+// root for the package's anchor.
 func (c *Client) BeefyRoot(ctx context.Context, block jamq.HeaderHash) (Hash, error) {
 	return required[Hash](ctx, c, "beefyRoot", Hash(block))
 }
 
-// ServiceValue returns the value under a key in the storage of a service, as it is after a block.
-// It returns nil if the key has no value; an empty value is not nil.
+// ServiceValue returns the value that a service has stored under a key, as it
+// is after a block. It returns nil if the key has no value; an empty value is
+// not nil.
 func (c *Client) ServiceValue(ctx context.Context, block jamq.HeaderHash, service jamq.ServiceID, key []byte) ([]byte, error) {
 	return optional[[]byte](ctx, c, "serviceValue", Hash(block), service, blob(key))
 }
@@ -99,15 +104,15 @@ func (c *Client) ServiceData(ctx context.Context, block jamq.HeaderHash, service
 	return optional[[]byte](ctx, c, "serviceData", Hash(block), service)
 }
 
-// ServicePreimage returns data that a service has requested and that was then provided. The data is
-// named by its BLAKE2b-256 hash. ServicePreimage returns nil if the data was not provided.
+// ServicePreimage returns data that a service has requested by its BLAKE2b-256
+// hash. It returns nil if the data has not been provided to the service.
 func (c *Client) ServicePreimage(ctx context.Context, block jamq.HeaderHash, service jamq.ServiceID, hash common.Hash) ([]byte, error) {
 	return optional[[]byte](ctx, c, "servicePreimage", Hash(block), service, Hash(hash))
 }
 
-// ServiceRequest returns how far a service's request for data has come after a block: for example
-// that the service waits for the data, or since when it has the data. The data is named by its hash
-// and its length in bytes.
+// ServiceRequest returns the state, after a block, of a service's request for
+// data: for example that the service still waits for the data, or since when it
+// has the data. The data is identified by its hash and its length in bytes.
 func (c *Client) ServiceRequest(ctx context.Context, block jamq.HeaderHash, service jamq.ServiceID, hash common.Hash, length uint32) (PreimageRequest, error) {
 	return optional[PreimageRequest](ctx, c, "serviceRequest", Hash(block), service, Hash(hash), length)
 }
@@ -125,22 +130,26 @@ func (c *Client) WorkReport(ctx context.Context, report common.Hash) ([]byte, er
 	return required[[]byte](ctx, c, "workReport", Hash(report))
 }
 
-// WorkPackageSegments returns some of the segments that a package has exported. indices are their
-// positions among the exports of the package. Each segment has 4,104 bytes. The error is an
-// *[Error] with CodeSegmentUnavailable if the node cannot get one of them. If the segments do not
-// fit into one answer, they are fetched with several calls: see Config.MaxAnswer.
+// WorkPackageSegments returns some of the segments that a package has exported.
+// indices are their positions among the package's exports. Each segment has
+// 4,104 bytes. If the segments do not fit into one answer, they are fetched
+// with several calls: see Config.MaxAnswer. If the node cannot get one of the
+// segments, the error is an *[Error] with CodeSegmentUnavailable.
 func (c *Client) WorkPackageSegments(ctx context.Context, pkg jamq.PackageHash, indices []uint16) ([][]byte, error) {
 	return c.segments(ctx, "fetchWorkPackageSegments", Hash(pkg), indices)
 }
 
-// Segments returns segments by their positions under a segment root, which is the root over all
-// segments that a package has exported. In all other respects it is like WorkPackageSegments.
+// Segments returns some of the segments under a segment root, which is the root
+// over all segments that a package has exported. indices are their positions
+// under this root. In all other respects Segments works like
+// WorkPackageSegments.
 func (c *Client) Segments(ctx context.Context, root common.Hash, indices []uint16) ([][]byte, error) {
 	return c.segments(ctx, "fetchSegments", Hash(root), indices)
 }
 
-// answeredSegment is the room in bytes that the client reserves for one segment in an answer: its
-// base64, two quotes and a comma. It decides how many segments one call requests.
+// answeredSegment is the number of bytes that the client reserves in an answer
+// for one segment: its base64, two quotes and a comma. It determines how many
+// segments one call requests.
 const answeredSegment = 6000
 
 func (c *Client) segments(ctx context.Context, method string, of Hash, indices []uint16) ([][]byte, error) {
@@ -179,8 +188,8 @@ func (c *Client) someSegments(ctx context.Context, method string, of Hash, indic
 	return segments, nil
 }
 
-// blob returns b, or an empty slice if b is nil. JSON would encode nil as null instead of an empty
-// value.
+// blob returns b, or an empty slice if b is nil, because JSON would encode nil
+// as null and not as an empty value.
 func blob(b []byte) []byte {
 	if b == nil {
 		return []byte{}
@@ -199,9 +208,10 @@ func (c *Client) SyncState(ctx context.Context) (SyncState, error) {
 	return required[SyncState](ctx, c, "syncState")
 }
 
-// SubmitWorkPackage gives the node a package and its extrinsics, in order, for the guarantors of a
-// core. A nil error means that the node has accepted the package, not that the package will be
-// reported. Errors have a class that tells the caller how to continue: see submit.ClassOf.
+// SubmitWorkPackage gives the node a package and its extrinsics, in order, for
+// the guarantors of a core. A nil error means that the node has accepted the
+// package, which does not promise that it will be reported. Errors have a class
+// that tells the caller how to continue: see submit.ClassOf.
 func (c *Client) SubmitWorkPackage(ctx context.Context, core jamq.CoreIndex, pkg []byte, extrinsics [][]byte) error {
 	if extrinsics == nil {
 		extrinsics = [][]byte{}
@@ -209,11 +219,14 @@ func (c *Client) SubmitWorkPackage(ctx context.Context, core jamq.CoreIndex, pkg
 	return classify(c.Call(ctx, nil, "submitWorkPackage", core, blob(pkg), extrinsics))
 }
 
-// SubmitWorkPackageBundle gives the node a whole bundle, which is a package with its extrinsics and
-// imported segments, for the guarantors of a core. The error wraps ErrUnsupported if the node lacks
-// the method, as older nodes do, or does not understand the call. The caller may then send the same
-// content with SubmitWorkPackage. Once the node has answered that it lacks the method, later calls
-// return the error without contacting the node. Errors have a class: see submit.ClassOf.
+// SubmitWorkPackageBundle gives the node a whole bundle for the guarantors of a
+// core. A bundle is a package with its extrinsics and imported segments.
+//
+// The error wraps ErrUnsupported if the node lacks the method, as older nodes
+// do, or does not understand the call. The caller may then send the same
+// content with SubmitWorkPackage. Once the node has answered that it lacks the
+// method, later calls return the error without contacting the node. Errors have
+// a class: see submit.ClassOf.
 func (c *Client) SubmitWorkPackageBundle(ctx context.Context, core jamq.CoreIndex, bundle []byte) error {
 	const method = "submitWorkPackageBundle"
 	if c.bundles.missing.Load() {
@@ -244,8 +257,8 @@ func (c *Client) SubscribeFinalizedBlock(ctx context.Context) (*Subscription[Blo
 	return Subscribe[BlockDescriptor](ctx, c, "subscribeFinalizedBlock")
 }
 
-// SubscribeSyncStatus follows whether the node is still synchronizing. A value is "InProgress" or
-// "Completed", as in SyncState.Status.
+// SubscribeSyncStatus follows whether the node is still synchronizing. Each
+// value is "InProgress" or "Completed", as in SyncState.Status.
 func (c *Client) SubscribeSyncStatus(ctx context.Context) (*Subscription[string], error) {
 	return Subscribe[string](ctx, c, "subscribeSyncStatus")
 }
@@ -257,15 +270,16 @@ func (c *Client) SubscribeWorkPackageStatus(ctx context.Context, pkg jamq.Packag
 	return Subscribe[ChainSubUpdate[WorkPackageStatus]](ctx, c, "subscribeWorkPackageStatus", Hash(pkg), Hash(anchor), finalized)
 }
 
-// SubscribeServiceValue follows the value under a key in the storage of a service. It follows the
-// best chain or, if finalized is true, the finalized chain. The value of an update is nil if the
-// key has no value.
+// SubscribeServiceValue follows the value that a service has stored under a
+// key, on the best chain or, if finalized is true, on the finalized chain. The
+// value of an update is nil if the key has no value.
 func (c *Client) SubscribeServiceValue(ctx context.Context, service jamq.ServiceID, key []byte, finalized bool) (*Subscription[ChainSubUpdate[*[]byte]], error) {
 	return Subscribe[ChainSubUpdate[*[]byte]](ctx, c, "subscribeServiceValue", service, blob(key), finalized)
 }
 
-// unknownMethod reports whether err is a node's answer that it lacks the method. Some nodes send
-// code 0 and a text instead of CodeMethodNotFound, so the text is searched for missingTexts.
+// unknownMethod reports whether err is a node's answer that it lacks the
+// method. Some nodes answer with code 0 instead of CodeMethodNotFound, so
+// unknownMethod also searches the message for one of the missingTexts.
 func unknownMethod(err error) bool {
 	var e *Error
 	if !errors.As(err, &e) {
@@ -276,8 +290,8 @@ func unknownMethod(err error) bool {
 		slices.ContainsFunc(missingTexts, func(t string) bool { return strings.Contains(text, t) })
 }
 
-// missingTexts are phrases by which unknownMethod recognizes the messages of nodes that lack a
-// method but answer code 0.
+// missingTexts are the phrases by which unknownMethod recognizes that a node
+// lacks a method although it answers with code 0.
 var missingTexts = []string{"not found", "unknown", "unsupported", "not exist", "not implemented"}
 
 // notUnderstood reports whether err is a node's answer that it does not understand the call: an
@@ -287,10 +301,11 @@ func notUnderstood(err error) bool {
 	return errors.As(err, &e) && e.Code <= CodeInvalidRequest && e.Code >= CodeInvalidParams
 }
 
-// classify adds to the error of a submission the class that submit.ClassOf returns. An error that
-// is not an answer of the node is retryable, because the request may have arrived. An answer with
-// code 0 may be true only for this node at this time, for example because it is a validator that
-// accepts no submissions. Another guarantor may therefore accept the package.
+// classify adds a class to the error of a submission, for submit.ClassOf. An
+// error that is not an answer of the node is Retryable, because the request may
+// have arrived. An answer with code 0 may hold only for this node at this time,
+// for example because the node is a validator that accepts no submissions. Its
+// class is therefore OtherGuarantor.
 func classify(err error) error {
 	var e *Error
 	switch {

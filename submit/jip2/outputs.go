@@ -11,43 +11,53 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// AccumulationOutputs returns the hashes that services yielded in a block. They are encoded like
-// the part of the state that the Gray Paper calls C(16); DecodeOutputs of package canonical/proof
-// decodes them. The error is an *[Error] with CodeProofUnavailable if the node no longer has them.
+// AccumulationOutputs returns the hashes that services yielded in a block. They
+// are encoded like the part of the state that the Gray Paper calls C(16), which
+// DecodeOutputs of package canonical/proof decodes. If the node no longer has
+// the hashes, the error is an *[Error] with CodeProofUnavailable.
 func (c *Client) AccumulationOutputs(ctx context.Context, block jamq.HeaderHash) ([]byte, error) {
 	return required[[]byte](ctx, c, "accumulationOutputs", Hash(block))
 }
 
-// AccumulationOutputProof returns a proof that a service yielded a hash in a block. If the service
-// yielded several hashes there, the proof is about the first. The error is an *[Error] with
-// CodeLeafNotFound if the service yielded none, or with CodeProofUnavailable if the node cannot
-// make the proof.
+// AccumulationOutputProof returns a proof that a service yielded a hash in a
+// block. If the service yielded several hashes in this block, the proof is
+// about the first. The error is an *[Error] with one of these codes:
+//
+//   - CodeLeafNotFound: the service yielded no hash.
+//   - CodeProofUnavailable: the node cannot make the proof.
 func (c *Client) AccumulationOutputProof(ctx context.Context, block jamq.HeaderHash, service jamq.ServiceID) (AccumulationOutputProof, error) {
 	return required[AccumulationOutputProof](ctx, c, "accumulationOutputProof", Hash(block), service)
 }
 
-// BeefyMMRProof returns a proof that the accumulation-output log, as it is after a block, contains
-// the leaf with a given index. The leaf may be that of an earlier block. The error is an *[Error]
-// with CodeLeafNotFound if the log is shorter, or with CodeProofUnavailable if the node cannot make
-// the proof.
+// BeefyMMRProof returns a proof that the accumulation-output log, as it is
+// after a block, contains the leaf with the given index. The leaf may belong to
+// an earlier block. The error is an *[Error] with one of these codes:
+//
+//   - CodeLeafNotFound: the log is shorter.
+//   - CodeProofUnavailable: the node cannot make the proof.
 func (c *Client) BeefyMMRProof(ctx context.Context, block jamq.HeaderHash, leaf uint64) (BeefyMMRProof, error) {
 	return required[BeefyMMRProof](ctx, c, "beefyMmrProof", Hash(block), leaf)
 }
 
-// BeefyCommitments returns the validators' signatures over the BEEFY root of a final block, as many
-// as the node has. The error is an *[Error] with CodeNotFinal if the block is not final, or with
-// CodeCommitmentsUnavailable if the node has no signatures.
+// BeefyCommitments returns the signatures of validators over the BEEFY root of
+// a final block. It returns all that the node has. The error is an *[Error]
+// with one of these codes:
+//
+//   - CodeNotFinal: the block is not final.
+//   - CodeCommitmentsUnavailable: the node has no signatures.
 func (c *Client) BeefyCommitments(ctx context.Context, block jamq.HeaderHash) (BeefyCommitments, error) {
 	return required[BeefyCommitments](ctx, c, "beefyCommitments", Hash(block))
 }
 
-// AccumulationOutputProof proves that a service yielded a hash in a block. Package
-// canonical/proof/jip2proof makes a part of a rollup's finality proof from it.
+// AccumulationOutputProof proves that a service yielded a hash in a block.
+// Package canonical/proof/jip2proof converts it to a part of a rollup's
+// finality proof.
 type AccumulationOutputProof struct {
-	// YieldHash is the hash.
+	// YieldHash is the hash that the service yielded.
 	YieldHash Hash `json:"yield_hash"`
-	// BlockOutputRoot is the Merkle root over all hashes that services yielded in the block. The
-	// accumulation-output log has this root as its leaf for the block.
+	// BlockOutputRoot is the Merkle root over all hashes that services yielded
+	// in the block. The accumulation-output log has one leaf for each block,
+	// and this root is the leaf for the block.
 	BlockOutputRoot Hash `json:"block_output_root"`
 	// BeefyRoot is the super-peak of the accumulation-output log after the block: one hash over the
 	// whole log.
@@ -67,7 +77,8 @@ func (p *AccumulationOutputProof) UnmarshalJSON(raw []byte) error {
 	return decodeFields("accumulation output proof", raw, (*plain)(p), "yield_hash", "block_output_root", "beefy_root", "leaf_index", "inner", "outer")
 }
 
-// BeefyMMRProof proves that the accumulation-output log contains a leaf.
+// BeefyMMRProof proves that the accumulation-output log has a leaf at a given
+// position.
 type BeefyMMRProof struct {
 	// Leaf is the Merkle root over the hashes that services yielded in one block, as in
 	// AccumulationOutputProof.BlockOutputRoot.
@@ -90,19 +101,20 @@ type WBProof struct {
 	// LeafIndex is the position of the leaf, from 0 to LeafCount-1.
 	LeafIndex uint32 `json:"leaf_index"`
 	LeafCount uint32 `json:"leaf_count"`
-	// Path has the siblings on the way from the leaf to the root. A sibling is usually a hash of 32
-	// bytes. If it is a single leaf, it is that leaf itself, which has 36 bytes, because the tree
-	// does not hash its leaves (GP E.1.1). JIP-2 calls every sibling a hash.
+	// Path has the siblings on the way from the leaf to the root. A sibling is
+	// usually a hash of 32 bytes. If the sibling is itself a leaf, Path has the
+	// leaf's 36 bytes, because the tree does not hash its leaves (GP E.1.1).
+	// JIP-2 nevertheless calls every sibling a hash.
 	Path [][]byte `json:"path"`
 }
 
-// outputSize is the size in bytes of a leaf of the tree over a block's outputs: the id of the
-// service and the hash that it yielded.
+// outputSize is the size in bytes of a leaf in the tree over a block's outputs:
+// the id of the service and the hash that the service yielded.
 const outputSize = 4 + len(Hash{})
 
 // UnmarshalJSON decodes a path. The error wraps ErrMalformed if a field is
-// missing or malformed, if there is no such leaf, or if the path is longer than
-// the tree is high.
+// missing or malformed, if the tree has no such leaf, or if the path is longer
+// than the tree is high.
 func (p *WBProof) UnmarshalJSON(raw []byte) error {
 	const name = "path in an output tree"
 	var f struct {
@@ -130,18 +142,19 @@ func (p *WBProof) UnmarshalJSON(raw []byte) error {
 // MMRProof is a path from a leaf of the accumulation-output log to the peaks of the log, which is a
 // Merkle mountain range (GP E.2).
 type MMRProof struct {
-	// LeafIndex is the number of leaves in the log before this one. Blocks append leaves in their
-	// order.
+	// LeafIndex is the position of the leaf in the log, from 0. Each block
+	// appends one leaf.
 	LeafIndex uint64 `json:"leaf_index"`
-	// Peaks has the peaks of the log, by height: the entry at i is the root of a tree of 2^i
-	// leaves, or nil if the log has no such tree.
+	// Peaks has the peaks of the log, ordered by height. Entry i is the root of
+	// a tree of 2^i leaves, or nil if the log has no such tree.
 	Peaks []*Hash `json:"peaks"`
-	// MountainPath has the siblings from the leaf to the peak of its tree.
+	// MountainPath has the siblings on the way from the leaf to the peak of its
+	// tree.
 	MountainPath []Hash `json:"mountain_path"`
 }
 
-// maxHeight is the maximum number of peaks of a log: a log of n leaves has one peak for each binary
-// digit 1 of n, and n is a uint64.
+// maxHeight is the maximum number of peaks of a log. A log of n leaves has one
+// peak for each binary digit 1 of n, and n is a uint64.
 const maxHeight = 64
 
 // UnmarshalJSON decodes a path. The error wraps ErrMalformed if a field is
@@ -167,12 +180,13 @@ func (p *MMRProof) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// BeefyCommitments are signatures of validators over BeefyRoot, the BEEFY root of a
-// final block.
+// BeefyCommitments are signatures of validators over BeefyRoot, which is the
+// BEEFY root of a final block.
 type BeefyCommitments struct {
 	BeefyRoot Hash `json:"beefy_root"`
-	// Commitments has the signatures. They should be in ascending order of the validator and
-	// without duplicates, but the client does not check that.
+	// Commitments has the signatures. They should be in ascending order of
+	// their validators and without duplicates, but the client does not check
+	// that.
 	Commitments []BeefyCommitment `json:"commitments"`
 }
 
@@ -231,8 +245,9 @@ func (s *BeefyCommitment) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// decodeFields decodes a JSON object of at most maxShape bytes into the pointer into. The error
-// wraps ErrMalformed if one of the required fields is missing or null, or if a field is malformed.
+// decodeFields decodes a JSON object of at most maxShape bytes into the pointer
+// into. The error wraps ErrMalformed if the object is larger, if one of the
+// required fields is missing or null, or if a field is malformed.
 func decodeFields(name string, raw []byte, into any, required ...string) error {
 	if err := checkSize(name, raw); err != nil {
 		return err
@@ -246,7 +261,8 @@ func decodeFields(name string, raw []byte, into any, required ...string) error {
 	return nil
 }
 
-// decodeBlob decodes padded base64 and returns an error unless the number of bytes is one of sizes.
+// decodeBlob decodes padded base64. It returns an error unless the number of
+// decoded bytes is one of sizes.
 func decodeBlob(text *string, sizes ...int) ([]byte, error) {
 	if text == nil {
 		return nil, fmt.Errorf("null, want base64")

@@ -9,17 +9,19 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// Check checks that the node has the methods that a feed needs and knows the status of packages. It
-// is for a host that wants to find out at its start; OpenFeed checks the same. recentHistory is the
-// length of the chain's recent history, in blocks. The error wraps ErrUnsupported and names all
-// methods that are missing, or it is one of [Client.Call].
+// Check checks that the node has the methods that a feed needs and tracks the
+// status of packages. A host calls Check at its start to find missing methods
+// early; OpenFeed checks the same. recentHistory is the length of the chain's
+// recent history, in blocks. The error wraps ErrUnsupported and names all
+// missing methods, or it is an error of [Client.Call].
 func (c *Client) Check(ctx context.Context, recentHistory int) error {
 	return probe(ctx, c, recentHistory)
 }
 
-// probe checks that a node has the methods that a feed needs. If methods are missing, the error
-// wraps ErrUnsupported and names every one of them, so that an operator sees them all at the start.
-// Any other error means that the node did not answer.
+// probe checks that a node has the methods that a feed needs. If methods are
+// missing, the error wraps ErrUnsupported and names all of them, so that an
+// operator sees them at once. Any other error means that the node did not
+// answer.
 func probe(ctx context.Context, client *Client, recentHistory int) error {
 	best, err := client.BestBlock(ctx)
 	if err != nil {
@@ -51,7 +53,7 @@ func probe(ctx context.Context, client *Client, recentHistory int) error {
 	return nil
 }
 
-// join returns an error with the texts of both errors in one line, and wraps both.
+// join returns an error that wraps both errors and has their texts in one line.
 func join(first, second error) error {
 	if first == nil {
 		return second
@@ -59,9 +61,10 @@ func join(first, second error) error {
 	return fmt.Errorf("%w; %w", first, second)
 }
 
-// probeRoot returns an error if a node does not know a root of its best block. root and err are the
-// node's answer. If the node does not have the block yet, that is no error, because the node may
-// have it soon. A state root is never zero; a BEEFY root is zero only in the case that
+// probeRoot checks a node's answer, root and err, about a root of its best
+// block. It returns an error if the node does not know the root. If the node
+// does not have the block yet, that is no error, because the node may have it
+// soon. A state root is never zero; a BEEFY root is zero only in the case that
 // probeBeefyRoot describes.
 func probeRoot(root Hash, err error) error {
 	switch refused := new(Error); {
@@ -73,9 +76,11 @@ func probeRoot(root Hash, err error) error {
 	return err
 }
 
-// probeBeefyRoot is probeRoot for the BEEFY root of the best block, which may be zero near the
-// genesis block. The root of an empty log is zero, and so is the root of a log with one block that
-// has no outputs (GP E.2). Zero is therefore accepted for the genesis block and its children.
+// probeBeefyRoot checks that the node knows the BEEFY root of its best block.
+// Unlike a state root, this root may be zero near the genesis block: the root
+// of an empty log is zero, and so is the root of a log with one block that has
+// no outputs (GP E.2). probeBeefyRoot therefore accepts zero for the genesis
+// block and its children.
 func probeBeefyRoot(ctx context.Context, client *Client, best BlockDescriptor) error {
 	root, err := client.BeefyRoot(ctx, jamq.HeaderHash(best.HeaderHash))
 	for at, steps := best, 0; err == nil && root == (Hash{}) && steps < 2; steps++ {
@@ -91,19 +96,22 @@ func probeBeefyRoot(ctx context.Context, client *Client, best BlockDescriptor) e
 	return probeRoot(root, err)
 }
 
-// noParent reports whether err is a node's answer that it has no parent of a block, because the
-// block is the genesis block or its parent was pruned. JIP-2 defines an error for this case, but
-// some nodes answer null, or a slot that does not exist.
+// noParent reports whether err is a node's answer that it does not have the
+// parent of a block. The block is then the genesis block, or its parent was
+// pruned. JIP-2 defines an error for this case, but some nodes answer null, or
+// a slot that does not exist.
 func noParent(err error) bool {
 	refused := new(Error)
 	return errors.As(err, &refused) || errors.Is(err, ErrMalformed)
 }
 
-// probeStatus tests the node's method workPackageStatus with two questions whose answers are known.
-// Both are about a package that does not exist. If its anchor is the best block, the package can
-// still be reported. If its anchor is no block, it cannot. A node that answers the first question
-// otherwise might call live packages lost. A node that calls the second package reportable might
-// hide reports, and a package would then seem dead.
+// probeStatus tests the node's method workPackageStatus with two requests about
+// a package that does not exist, because the right answers are known:
+//
+//   - If the anchor is the best block, the package can still be reported. A
+//     node that answers otherwise might call live packages lost.
+//   - If the anchor is no block, the package cannot be reported. A node that
+//     calls it reportable might hide reports, so that packages would seem dead.
 func probeStatus(ctx context.Context, client *Client, recentHistory int, best jamq.HeaderHash) error {
 	fresh, err := client.WorkPackageStatus(ctx, best, jamq.PackageHash{}, best)
 	if err != nil {

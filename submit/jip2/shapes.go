@@ -11,7 +11,7 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// Hash is a hash of 32 bytes. Its JSON is base64.
+// Hash is a hash of 32 bytes. In JSON it is base64.
 type Hash [32]byte
 
 // MarshalText encodes h as padded base64.
@@ -30,14 +30,15 @@ func (h *Hash) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// maxShape is the maximum size in bytes of the JSON of a small result, such as a status, a block
-// descriptor or the parameters. Without this limit a node could add any number of unknown fields,
-// and decoding them takes several times their size of memory. The largest of these results, the
-// parameters, needs about 2 KiB.
+// maxShape is the maximum size in bytes of the JSON of a small result, such as
+// a status, a block descriptor or the parameters. The largest of these, the
+// parameters, needs about 2 KiB. Without this limit a node could add any number
+// of unknown fields, and decoding them would take several times their size of
+// memory.
 const maxShape = 64 << 10
 
-// checkSize returns an error that wraps ErrMalformed if the JSON raw is larger than maxShape. name
-// stands for the JSON in the text of the error.
+// checkSize returns an error that wraps ErrMalformed if the JSON is larger than
+// maxShape. The text of the error calls the JSON by name.
 func checkSize(name string, raw []byte) error {
 	if len(raw) > maxShape {
 		return fmt.Errorf("%w: %s of %d bytes, want at most %d", ErrMalformed, name, len(raw), maxShape)
@@ -61,7 +62,8 @@ func (d *BlockDescriptor) UnmarshalJSON(raw []byte) error {
 	return d.decode(raw)
 }
 
-// decode is UnmarshalJSON without the limit of the size, for an object that also has other fields.
+// decode is UnmarshalJSON without the limit on the size, for an object that
+// also has other fields.
 func (d *BlockDescriptor) decode(raw []byte) error {
 	var fields struct {
 		HeaderHash *Hash      `json:"header_hash"`
@@ -85,8 +87,9 @@ type ChainSubUpdate[T any] struct {
 	Value      T         `json:"value"`
 }
 
-// UnmarshalJSON decodes an update. The error wraps ErrMalformed if the update does not name the
-// block after which its value holds, which the updates of some nodes lack.
+// UnmarshalJSON decodes an update. The error wraps ErrMalformed if the update
+// does not name the block after which its value holds. The updates of some
+// nodes lack this block.
 func (u *ChainSubUpdate[T]) UnmarshalJSON(raw []byte) error {
 	var block BlockDescriptor
 	if err := block.decode(raw); err != nil {
@@ -100,9 +103,10 @@ func (u *ChainSubUpdate[T]) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// PreimageRequest is the state of a service's request for data. It is nil if the service has not
-// requested the data, and empty if the service still waits for the data. Otherwise it has one to
-// three slots: when the data was provided, when it was forgotten, and when it was requested again.
+// PreimageRequest is the state of a service's request for data. It is nil if
+// the service has not requested the data, and empty if the service still waits
+// for it. Otherwise it has one to three slots: when the data was provided, when
+// it was forgotten, and when it was requested again.
 type PreimageRequest []jamq.Slot
 
 // UnmarshalJSON decodes the state of a request. The error wraps ErrMalformed if the state has more
@@ -119,12 +123,13 @@ func (r *PreimageRequest) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// segmentSize is the size of a data segment (W_G), in bytes. JIP-2 fixes this size, so it is not
-// computed from the node's parameters for the pieces of a segment.
+// segmentSize is the size of a data segment (W_G), in bytes. It is a constant
+// of JIP-2. The node's parameters, which describe the pieces of a segment, do
+// not change it.
 const segmentSize = 4104
 
-// SyncState is how far a node's synchronization with the network has come. NumPeers is the number
-// of the node's peers.
+// SyncState is the progress of a node's synchronization with the network.
+// NumPeers is the number of the node's peers.
 type SyncState struct {
 	NumPeers uint32 `json:"num_peers"`
 	// Status is "InProgress" or "Completed".
@@ -139,11 +144,12 @@ type Parameters struct {
 	CoreCount int `json:"core_count"`
 	// EpochPeriod is the length of an epoch (E).
 	EpochPeriod jamq.Slot `json:"epoch_period"`
-	// MaxAccumulateGas limits the accumulation of one work report (G_A).
+	// MaxAccumulateGas is the gas limit for the accumulation of one work report
+	// (G_A).
 	MaxAccumulateGas uint64 `json:"max_accumulate_gas"`
-	// MaxRefineGas limits the refinement of a package (G_R).
+	// MaxRefineGas is the gas limit for the refinement of a package (G_R).
 	MaxRefineGas uint64 `json:"max_refine_gas"`
-	// BlockGasLimit limits all accumulation in a block (G_T).
+	// BlockGasLimit is the gas limit for all accumulation in a block (G_T).
 	BlockGasLimit uint64 `json:"block_gas_limit"`
 	// RecentBlockCount is the length of recent history, in blocks (H).
 	RecentBlockCount int `json:"recent_block_count"`
@@ -210,35 +216,37 @@ func (p *Parameters) Spec(name string) (jamq.ChainSpec, error) {
 	return s, s.Validate()
 }
 
-// Reportable is the status of a package that is not reported yet but still can be. RemainingBlocks
-// is the number of following blocks that can report it.
+// Reportable is the status of a package that has not been reported but still
+// can be. RemainingBlocks is the number of following blocks that can report it.
 type Reportable struct {
 	RemainingBlocks uint32 `json:"remaining_blocks"`
 }
 
-// Reported is the status of a package whose report is on a core and not yet available. ReportedIn
-// is the block that reported the package, Core is the core, and ReportHash is the hash of the
-// report.
+// Reported is the status of a package whose report is on a core and not yet
+// available. ReportedIn is the block that reported the package, Core is the
+// core, and ReportHash is the hash of the report.
 type Reported struct {
 	ReportedIn BlockDescriptor `json:"reported_in"`
 	Core       jamq.CoreIndex  `json:"core"`
 	ReportHash Hash            `json:"report_hash"`
 }
 
-// Ready is the status of a package whose report has become available. ReadyIn is the block in which
-// it did. The package may or may not have been accumulated since then.
+// Ready is the status of a package whose report became available in the block
+// ReadyIn. The service may or may not have accumulated the package since then.
 type Ready struct {
 	Reported
 	ReadyIn BlockDescriptor `json:"ready_in"`
 }
 
-// WorkPackageStatus is a node's answer about how far a package has come on the chain that ends in a
-// block. Exactly one of Reportable, Reported, Ready and Failed is set.
+// WorkPackageStatus is a node's answer about how far a package has come on the
+// chain that ends in a given block. Exactly one of Reportable, Reported, Ready
+// and Failed is set.
 type WorkPackageStatus struct {
 	Reportable *Reportable `json:"Reportable,omitempty"`
 	Reported   *Reported   `json:"Reported,omitempty"`
 	Ready      *Ready      `json:"Ready,omitempty"`
-	// Failed is a text of the node that explains why the package cannot become ready on this fork.
+	// Failed is the node's explanation of why the package cannot become ready
+	// on this fork.
 	Failed *string `json:"Failed,omitempty"`
 }
 
@@ -266,10 +274,10 @@ func (s *WorkPackageStatus) UnmarshalJSON(raw []byte) (err error) {
 	return err
 }
 
-// decodeWorkPackageStatus decodes a status. The error wraps ErrMalformed unless exactly one of the
-// four cases is present, with all its fields. A missing field must not be accepted: it would read
-// as a zero hash or as zero remaining blocks, and the feed would use that as evidence about the
-// package.
+// decodeWorkPackageStatus decodes a status. The error wraps ErrMalformed unless
+// exactly one of the four cases is present, with all its fields. Without this
+// check, a missing field would read as a zero hash or as zero remaining blocks,
+// and the feed would use that as evidence about the package.
 func decodeWorkPackageStatus(raw []byte) (WorkPackageStatus, error) {
 	if err := checkSize("status", raw); err != nil {
 		return WorkPackageStatus{}, err
@@ -308,8 +316,9 @@ func decodeWorkPackageStatus(raw []byte) (WorkPackageStatus, error) {
 	return s, nil
 }
 
-// checkFields returns an error if one of the given fields of a JSON object is missing or null. It
-// also checks the fields of the block descriptors in the object.
+// checkFields returns an error if one of the given fields of a JSON object is
+// missing or null. It also checks the fields of the block descriptors inside
+// the object.
 func checkFields(object []byte, fields []string) error {
 	if len(fields) == 0 {
 		return nil

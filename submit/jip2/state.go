@@ -11,26 +11,28 @@ import (
 	"github.com/jamq/jamq/canonical/statetrie"
 )
 
-// An open proposal for JIP-2 defines the methods of this file (polkadot-fellows/JIPs, pull request
-// 16). Few nodes have them.
+// An open proposal for JIP-2 defines the methods in this file
+// (polkadot-fellows/JIPs, pull request 16). Few nodes have them.
 
-// StateValue returns the value under a key of the JAM state after a block, or nil if the state does
-// not have the key. Package canonical/statetrie makes keys.
+// StateValue returns the value under a key of the JAM state after a block, or
+// nil if the state does not have the key. Package canonical/statetrie makes
+// such keys.
 func (c *Client) StateValue(ctx context.Context, block jamq.HeaderHash, key statetrie.Key) ([]byte, error) {
 	return optional[[]byte](ctx, c, "stateValue", Hash(block), key[:])
 }
 
-// SubscribeStateValue follows the value under a key of the JAM state. It follows the best chain or,
-// if finalized is true, the finalized chain. The value of an update is nil if the state does not
-// have the key.
+// SubscribeStateValue follows the value under a key of the JAM state, on the
+// best chain or, if finalized is true, on the finalized chain. The value of an
+// update is nil if the state does not have the key.
 func (c *Client) SubscribeStateValue(ctx context.Context, key statetrie.Key, finalized bool) (*Subscription[ChainSubUpdate[*[]byte]], error) {
 	return Subscribe[ChainSubUpdate[*[]byte]](ctx, c, "subscribeStateValue", key[:], finalized)
 }
 
-// StateProof returns a proof of the keys and ranges that q requests, in the state after a block. If
-// the entries of the ranges take more than sizeLimit bytes, the node may leave some out, and it may
-// also choose a lower limit: see StateProof.Complete. The caller must verify the proof with
-// StateProof.Open. Errors wrap statetrie.ErrQuery or are those of [Client.Call].
+// StateProof returns a proof of the keys and ranges that q requests, in the
+// state after a block. The caller must verify it with StateProof.Open. If the
+// entries of the ranges take more than sizeLimit bytes, the node may leave some
+// of them out, and it may also apply a lower limit: see StateProof.Complete.
+// Errors wrap statetrie.ErrQuery or are those of [Client.Call].
 func (c *Client) StateProof(ctx context.Context, block jamq.HeaderHash, q statetrie.Query, sizeLimit uint32) (StateProof, error) {
 	if err := q.Validate(); err != nil {
 		return StateProof{}, err
@@ -50,9 +52,10 @@ func (c *Client) StateProof(ctx context.Context, block jamq.HeaderHash, q statet
 type StateProof struct {
 	// Proof is the encoded proof.
 	Proof []byte
-	// Complete is false if the node has left out entries at the end of the query's ranges.
-	// ProvenThrough is then the last key in the ranges that the proof covers. To get the rest, the
-	// caller sends a query whose ranges begin after that key.
+	// Complete is false if the node has left out entries at the end of the
+	// query's ranges. ProvenThrough is then the last key in the ranges that the
+	// proof covers. To get the remaining entries, the caller sends a query
+	// whose ranges begin after that key.
 	Complete      bool
 	ProvenThrough statetrie.Key
 }
@@ -80,10 +83,11 @@ func (p *StateProof) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// Open verifies the proof against a state root that the caller trusts, and returns the entries that
-// the proof shows. q is the query of the call. known are entries that the caller already has, as
-// q.Known demands. If the proof is not complete, Open expects only the part of q that ends at
-// ProvenThrough. The error wraps statetrie.ErrProof.
+// Open verifies the proof against a state root that the caller trusts, and
+// returns the entries that the proof shows. q is the query that was sent with
+// the call. known lists the entries that the caller already has, as q.Known
+// demands. If the proof is not complete, Open expects only the part of q that
+// ends at ProvenThrough. The error wraps statetrie.ErrProof.
 func (p *StateProof) Open(root common.Hash, q statetrie.Query, known ...statetrie.Entry) (*statetrie.Opened, error) {
 	if !p.Complete {
 		q = q.Through(p.ProvenThrough)

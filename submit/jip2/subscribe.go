@@ -15,21 +15,24 @@ import (
 type Update[T any] struct {
 	// Value is the value that the node sent, or the zero value if Err is set.
 	Value T
-	// Err is set if the update has no value. It wraps ErrMalformed, or it is an *[Error] that the
-	// node sent instead. In JIP-2 such an error is a string, which becomes Error.Message;
-	// Error.Code is then CodeOther.
+	// Err is set if the update has no value. Either it wraps ErrMalformed, or
+	// it is an *[Error] that the node sent instead of a value. In JIP-2 such an
+	// error is a string, which becomes Error.Message, and Error.Code is then
+	// CodeOther. An error does not affect the connection or other
+	// subscriptions.
 	//
-	// An error does not affect the connection or other subscriptions. Some nodes end the
-	// subscription after an error. A host that needs further updates soon should therefore close
-	// the subscription and subscribe again. A node may also refuse to renew the subscription on a
-	// new connection. Err is then that refusal, and the client tries again on each new connection.
+	// Some nodes end the subscription after an error. A host that needs further
+	// updates soon should therefore close the subscription and subscribe again.
+	// A node may also refuse to renew the subscription on a new connection. Err
+	// is then that refusal, and the client tries again on each later
+	// connection.
 	Err error
 }
 
-// Subscription receives updates about something that changes on the node, such as the best block.
-// It survives a lost connection. It holds only the newest update, so a slow reader misses the
-// updates in between. The node may also leave out updates, and consecutive updates may be on
-// different forks.
+// Subscription receives updates about something that changes on the node, such
+// as the best block. It survives a lost connection. Because it holds only the
+// newest update, a slow reader misses the updates in between. The node may also
+// leave out updates, and consecutive updates may be on different forks.
 type Subscription[T any] struct {
 	updates chan Update[T]
 	stream  *stream
@@ -49,23 +52,23 @@ func (s *Subscription[T]) Close() {
 	s.stream.end(true)
 }
 
-// stream is a [Subscription] without its type parameter, so that a connection can hold
-// subscriptions of all types.
+// stream is a [Subscription] without its type parameter, so that a connection
+// can keep subscriptions of all types in one map.
 type stream struct {
 	method string
 	params []any
 
 	mu     sync.Mutex
 	ended  bool
-	errors feed.Seldom // limits log messages about errors of the node
+	errors feed.Seldom // limits how often errors of the node are logged
 	offer  func(raw part, err error)
 	close  func()
 	conn   *conn
 	id     part
 }
 
-// attached records the connection on which the subscription is open now, and the id that the node
-// gave it there.
+// attached records the connection on which the subscription is now open, and
+// the id that the node gave it there.
 func (s *stream) attached(c *conn, id part) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -88,7 +91,8 @@ func (s *stream) deliver(raw part, err error) {
 	}
 }
 
-// end closes the channel of updates. If tell is true, it also unsubscribes from the node.
+// end closes the channel of updates. If tell is true, end also unsubscribes
+// from the node.
 func (s *stream) end(tell bool) {
 	s.mu.Lock()
 	conn, id := s.conn, s.id
@@ -105,8 +109,8 @@ func (s *stream) end(tell bool) {
 	delete(conn.streams, idKey(id))
 	conn.doubt()
 	conn.mu.Unlock()
-	// The answer is ignored. If the request is lost, the connection has failed and the subscription
-	// has ended with it.
+	// The answer is ignored. If the request is lost, the connection has failed,
+	// and the subscription has ended with it.
 	ctx, cancel := context.WithTimeout(context.Background(), conn.cfg.CallTimeout)
 	defer cancel()
 	raw, err := json.Marshal(map[string]any{
@@ -117,11 +121,14 @@ func (s *stream) end(tell bool) {
 	}
 }
 
-// Subscribe opens a subscription with any method whose name begins with "subscribe". T is the type
-// of its values. Subscribe returns when the node has accepted the subscription. From then on until
-// Close, the client renews it on each new connection. Subscribe returns ErrUnsupported for another
-// method name; its other errors are those of [Client.Call]. A node may limit the number of
+// Subscribe opens a subscription with any method whose name begins with
+// "subscribe". T is the type of the updates' values. Subscribe returns when the
+// node has accepted the subscription. Until Close, the client then renews the
+// subscription on each new connection. A node may limit the number of
 // subscriptions.
+//
+// Subscribe returns ErrUnsupported if the name of the method does not begin
+// with "subscribe". Its other errors are those of [Client.Call].
 func Subscribe[T any](ctx context.Context, c *Client, method string, params ...any) (*Subscription[T], error) {
 	if !strings.HasPrefix(method, "subscribe") {
 		return nil, fmt.Errorf("%w: method %q, want one that begins with subscribe", ErrUnsupported, method)
@@ -137,8 +144,8 @@ func Subscribe[T any](ctx context.Context, c *Client, method string, params ...a
 				u.Err = malformed(method, err)
 			}
 		}
-		// The newest update replaces an unread one. deliver is the only writer and holds the
-		// stream's lock.
+		// The newest update replaces an unread one. This is safe because
+		// deliver, the only writer, holds the stream's lock.
 		select {
 		case <-s.updates:
 		default:
@@ -161,8 +168,9 @@ func Subscribe[T any](ctx context.Context, c *Client, method string, params ...a
 		return nil, ErrClosed
 	}
 	c.subs[s.stream] = struct{}{}
-	// The connection broke meanwhile, and the next one may not know this subscription. It is closed
-	// too, so that the one after it renews the subscription.
+	// If the connection broke meanwhile, the next one may not know this
+	// subscription. Subscribe closes that connection too, so that the one after
+	// it renews the subscription.
 	if c.conn != conn {
 		if c.conn != nil {
 			c.conn.close()

@@ -6,9 +6,9 @@ import (
 	"fmt"
 )
 
-// notification has the params of a message that a node sends for a subscription. JIP-2 specifies a
-// JSON object in which Error is a string. Some nodes use the name subscriptionId for the id of the
-// subscription.
+// notification has the params of a message that a node sends for a
+// subscription. In JIP-2 the params are an object whose Error is a string. Some
+// nodes call the id of the subscription subscriptionId.
 type notification struct {
 	Subscription   part `json:"subscription"`
 	SubscriptionID part `json:"subscriptionId"`
@@ -16,7 +16,7 @@ type notification struct {
 	Error          part `json:"error"`
 }
 
-// id returns the key of the subscription's id.
+// id returns the id of the subscription in the form of a map key: see idKey.
 func (n *notification) id() string {
 	if n.Subscription == nil {
 		return idKey(n.SubscriptionID)
@@ -24,9 +24,9 @@ func (n *notification) id() string {
 	return idKey(n.Subscription)
 }
 
-// decodeNotification decodes the params of a message for a subscription. Besides the object of
-// JIP-2 it accepts two forms that some nodes send: an array with that object, and an array of the
-// id and the result.
+// decodeNotification decodes the params of a message for a subscription.
+// Besides the object of JIP-2, it accepts two forms that some nodes send: an
+// array that contains this object, and an array of the id and the result.
 func decodeNotification(params part) (n notification, err error) {
 	list, isArray := elements(params, 2)
 	switch {
@@ -40,8 +40,8 @@ func decodeNotification(params part) (n notification, err error) {
 	return n, json.Unmarshal(params, &n)
 }
 
-// notify passes an update to the subscription that it names, or keeps it for a subscription that
-// the client does not know yet.
+// notify passes an update to the subscription that the update names, or keeps
+// it for a subscription that the client does not know yet.
 func (c *conn) notify(m *message) {
 	n, err := decodeNotification(m.Params)
 	if err != nil {
@@ -54,7 +54,7 @@ func (c *conn) notify(m *message) {
 	s := c.streams[n.id()]
 	if s == nil {
 		method := m.Method
-		if method == n.id() { // some nodes put the id in its place
+		if method == n.id() { // some nodes send the id as the method
 			method = ""
 		}
 		c.holdEarly(method, &n)
@@ -65,7 +65,8 @@ func (c *conn) notify(m *message) {
 	}
 }
 
-// pass passes an update to a subscription.
+// pass gives an update to the reader of a subscription, either the value or the
+// error in it.
 func (c *conn) pass(n *notification, s *stream) {
 	if err := errorOf(n.Error); err != nil {
 		s.errors.Do(func() { c.log.Warn("the JAM node sent an error for a subscription", "method", s.method, "err", err) })
@@ -75,11 +76,12 @@ func (c *conn) pass(n *notification, s *stream) {
 	s.deliver(n.Result, nil)
 }
 
-// earlyUpdates holds updates for subscriptions that the client does not know yet, by the key of the
-// subscription's id: the newest update of each. JIP-2 does not promise that the answer to a
-// subscribing call arrives before the first update, and nodes that send them from different threads
-// may reverse them. Without earlyUpdates the first update would be lost. If the value changes
-// seldom, no other update would follow for a long time.
+// earlyUpdates holds updates that arrived before the answer to the call that
+// opens their subscription. The keys are the ids of the subscriptions, and only
+// the newest update of each is kept. JIP-2 does not promise that the answer
+// arrives first, and nodes that send from several threads may reverse the
+// order. Without earlyUpdates the first update would be lost, and if the value
+// seldom changes, no other would follow for a long time.
 type earlyUpdates map[string]earlyUpdate
 
 type earlyUpdate struct {
@@ -87,12 +89,14 @@ type earlyUpdate struct {
 	update notification
 }
 
-// maxEarly is the maximum number of early updates that a connection holds. A node can send early
-// updates freely, so the number is small, and an update of more than maxShape bytes is dropped.
+// maxEarly is the maximum number of early updates that a connection holds. The
+// number is small because a node can send any number of them. An early update
+// of more than maxShape bytes is dropped.
 const maxEarly = 8
 
-// holdEarly keeps an update for a call that may still open the update's subscription. It drops the
-// update if no such call waits. The caller holds c.mu.
+// holdEarly keeps an update for a waiting call that may still open the update's
+// subscription. If there is no such call, it drops the update. The caller holds
+// c.mu.
 func (c *conn) holdEarly(method string, n *notification) {
 	switch _, replaces := c.early[n.id()]; {
 	case !c.opens(method), len(n.Result)+len(n.Error) > maxShape, len(c.early) >= maxEarly && !replaces:
@@ -103,9 +107,10 @@ func (c *conn) holdEarly(method string, n *notification) {
 	c.early[n.id()] = earlyUpdate{method, notification{Result: bytes.Clone(n.Result), Error: bytes.Clone(n.Error)}}
 }
 
-// takeEarly removes and returns the update that arrived before the client knew the subscription
-// with the given method and id, or returns nil. It also drops the early updates that no waiting
-// call can need any more. The caller holds c.mu.
+// takeEarly removes and returns the update that arrived before the client knew
+// the subscription with the given method and id. It returns nil if there is
+// none. It also drops the early updates that no waiting call can need any more.
+// The caller holds c.mu.
 func (c *conn) takeEarly(method string, id part) *notification {
 	found, there := c.early[idKey(id)]
 	delete(c.early, idKey(id))
@@ -120,8 +125,8 @@ func (c *conn) takeEarly(method string, id part) *notification {
 	return &found.update
 }
 
-// opens reports whether a waiting call opens a subscription with this method. The empty method
-// stands for any method. The caller holds c.mu.
+// opens reports whether a waiting call opens a subscription with this method,
+// or with any method if method is empty. The caller holds c.mu.
 func (c *conn) opens(method string) bool {
 	for _, r := range c.pending {
 		if r.stream != nil && (method == "" || r.stream.method == method) {
