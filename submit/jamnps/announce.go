@@ -23,8 +23,9 @@ type leaf struct {
 	slot jamq.Slot
 }
 
-// handshake is the first message that each side of an UP 0 stream sends. It has the sender's
-// finalized block and the heads of all forks after that block.
+// handshake is the first message that each side sends on a stream for
+// announcements (UP 0). It has the sender's finalized block and the heads of
+// all forks after that block.
 type handshake struct {
 	final  leaf
 	leaves []leaf
@@ -64,13 +65,13 @@ func decodeHandshake(b []byte) (h handshake, err error) {
 	return h, nil
 }
 
-// These are the limits for announcements. JAMNP-S does not limit the number of leaves in a
-// handshake. The client keeps the newest maxLeaves to 2*maxLeaves of the leaves that a peer
-// announces.
+// These are the limits for announcements. Because JAMNP-S does not limit the
+// number of leaves in a handshake, the client itself keeps only the newest
+// leaves of a peer: see heads.trim.
 const (
 	maxLeaves       = 1024
-	maxHandshake    = 1 << 20 // 29,000 leaves
-	maxAnnouncement = 1 << 20 // largest header: 66 kB
+	maxHandshake    = 1 << 20 // bytes, for about 29,000 leaves
+	maxAnnouncement = 1 << 20 // bytes; the largest header has 66 kB
 )
 
 // heads records the blocks that a peer has announced: its finalized block and the heads of its
@@ -81,8 +82,8 @@ type heads struct {
 	leaves map[jamq.HeaderHash]jamq.Slot
 }
 
-// begin records a peer's handshake. If the peer opens another stream, its second handshake only
-// adds to the blocks that it has announced meanwhile.
+// begin records a peer's handshake. A second handshake, on another stream of
+// the same peer, does not remove the leaves that the peer has announced before.
 func (h *heads) begin(theirs handshake) {
 	if !h.known {
 		*h = heads{known: true, leaves: make(map[jamq.HeaderHash]jamq.Slot)}
@@ -94,7 +95,8 @@ func (h *heads) begin(theirs handshake) {
 	h.trim()
 }
 
-// add records a block that a peer has announced. The block becomes a head in place of its parent.
+// add records a block that a peer has announced. The block becomes a head in
+// place of its parent.
 func (h *heads) add(l leaf, parent jamq.HeaderHash, final leaf) {
 	h.final = final
 	delete(h.leaves, parent)
@@ -102,9 +104,10 @@ func (h *heads) add(l leaf, parent jamq.HeaderHash, final leaf) {
 	h.trim()
 }
 
-// trim removes the leaves that are older than the finalized block. If more than twice the limit
-// remain, it removes the oldest ones down to the limit. Removing them one at a time, at each
-// announcement, would cost a search every time.
+// trim removes the leaves that are older than the finalized block. If more than
+// 2*maxLeaves remain, it also removes the oldest ones until maxLeaves remain.
+// It removes many leaves at once, because sorting all leaves at each
+// announcement would be slow.
 func (h *heads) trim() {
 	maps.DeleteFunc(h.leaves, func(_ jamq.HeaderHash, slot jamq.Slot) bool { return slot < h.final.slot })
 	if len(h.leaves) <= 2*maxLeaves {
@@ -131,9 +134,10 @@ func (h *heads) sorted() []leaf {
 	return out
 }
 
-// keepListening keeps a stream for the peer's announcements (UP 0) open until the connection ends.
-// It opens one whenever neither side has one open. If the peer refuses announcements, the
-// connection is kept, because the peer may still accept packages.
+// keepListening keeps a stream for the peer's announcements (UP 0) open until
+// the connection ends. It opens a stream whenever neither side has one. If the
+// peer refuses announcements, keepListening does not close the connection,
+// because the peer may still accept packages.
 func (c *Client) keepListening(p *peer, conn *quic.Conn) {
 	for conn.Context().Err() == nil {
 		p.mu.Lock()
@@ -160,13 +164,15 @@ func (c *Client) keepListening(p *peer, conn *quic.Conn) {
 	}
 }
 
-// follow runs an UP 0 stream until it ends: first both handshakes, then the peer's announcements.
-// It disconnects a peer that sends a malformed message.
+// follow runs a stream for announcements (UP 0) until it ends: first both
+// handshakes, then the peer's announcements. It disconnects a peer that sends a
+// malformed message.
 //
-// If both sides open a stream, only the one with the greatest id counts by JAMNP-S. The client
-// nevertheless listens to all of them and resets none, because some peers announce on the oldest
-// stream, and some disconnect if a stream is reset. A peer that keeps only one stream resets the
-// others itself.
+// According to JAMNP-S, if both sides open a stream, only the stream with the
+// greatest id counts. The client nevertheless listens to all of them and resets
+// none, because some peers announce on the oldest stream, and some disconnect
+// if a stream is reset. A peer that keeps only one stream resets the others
+// itself.
 func (c *Client) follow(p *peer, conn *quic.Conn, stream *quic.Stream) {
 	p.mu.Lock()
 	p.ups[conn]++
@@ -232,8 +238,9 @@ func (c *Client) listen(p *peer, stream *quic.Stream) error {
 	}
 }
 
-// finalOr returns the block that a peer reports as final. If that is the block of zeros, which a
-// node without finality may send, it returns the genesis block instead.
+// finalOr returns the block that a peer reports as final. If the hash of that
+// block is zero, as a node without finality may send it, finalOr returns the
+// genesis block instead.
 func (c *Client) finalOr(final leaf) leaf {
 	if final.hash.IsZero() {
 		return leaf{hash: c.cfg.Genesis}
@@ -241,7 +248,8 @@ func (c *Client) finalOr(final leaf) leaf {
 	return final
 }
 
-// wake tells the feed that a peer has announced something, so that it catches up at once.
+// wake makes the feed catch up immediately, because a peer has announced
+// something.
 func (c *Client) wake() {
 	select {
 	case c.announced <- struct{}{}:
@@ -249,7 +257,8 @@ func (c *Client) wake() {
 	}
 }
 
-// forget removes an announced block from the peer's heads because it can never be delivered.
+// forget removes an announced block from the peer's heads, because the feed can
+// never deliver it.
 func (p *peer) forget(l leaf) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -259,8 +268,8 @@ func (p *peer) forget(l leaf) {
 	}
 }
 
-// announced returns the blocks that the peer has announced. known is false if the peer is not
-// connected, or if its handshake has not arrived yet.
+// announced returns the peer's final block and the heads of its forks. known is
+// false if the peer is not connected, or if its handshake has not arrived yet.
 func (p *peer) announced() (final leaf, leaves []leaf, known bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

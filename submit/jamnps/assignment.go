@@ -19,20 +19,21 @@ import (
 	"github.com/jamq/jamq/submit/codec"
 )
 
-// assignment knows which validators guarantee the packages of each core (GP 11.3). The client uses
-// it to send a package to the right peers. It is read from the state after one block and holds for
-// all slots of that block's epoch. It is immutable and safe for concurrent use.
+// assignment tells the client which validators guarantee the packages of each
+// core (GP 11.3), so that the client can send a package to the right peers. A
+// feed reads it from the state after a block. It holds for all slots of that
+// block's epoch. It is immutable and safe for concurrent use.
 type assignment struct {
 	// Validators are the active validators, in the order of their indices.
 	validators []validator
 
 	spec    jamq.ChainSpec
 	cores   int
-	entropy common.Hash // η₂
+	entropy common.Hash // η₂, which shuffles the validators
 	epoch   jamq.Slot   // the number of the epoch
 }
 
-// validator is an active validator.
+// validator is a member of the active set.
 type validator struct {
 	// Key is the validator's Ed25519 key, or zero if the validator is punished.
 	Key [ed25519.PublicKeySize]byte
@@ -40,16 +41,18 @@ type validator struct {
 	Addr netip.AddrPort
 }
 
-// entropyChapter is the number of the part of the JAM state that has the entropy, C(6) in the Gray
-// Paper. entropySize is its size in bytes (GP D.2).
+// entropyChapter is the number of the part of the JAM state that has the
+// entropy, which the Gray Paper calls C(6). entropySize is the size of that
+// part in bytes (GP D.2).
 const (
 	entropyChapter = 6
 	entropySize    = 4 * 32
 )
 
-// newAssignment computes the assignment from two parts of the state after a block: C(6), the
-// entropy, and C(8), the active validators. slot is the slot of that block, and the assignment
-// holds in its epoch. The error wraps ErrMalformed.
+// newAssignment computes the assignment from two parts of the state after a
+// block: the entropy, C(6), and the active validators, C(8). slot is the slot
+// of that block, and the assignment holds in the epoch of that slot. The error
+// wraps ErrMalformed.
 func newAssignment(c *codec.Codec, slot jamq.Slot, entropy, validators []byte) (*assignment, error) {
 	spec := c.Spec()
 	if len(entropy) != entropySize {
@@ -57,8 +60,9 @@ func newAssignment(c *codec.Codec, slot jamq.Slot, entropy, validators []byte) (
 	}
 	cores, n := spec.Cores, spec.Validators
 	if c.Version() >= codec.V080 {
-		// From this version on the number of validators can change, and the number of active cores
-		// is a third of it. If the length of the sequence is variable, its count comes first.
+		// From this version on, the number of validators can change, and the
+		// number of active cores is a third of it. The sequence may therefore
+		// begin with the number of its elements.
 		if len(validators)%codec.ValidatorSize != 0 {
 			_, rest, err := codec.DecodeNatural(validators)
 			if err != nil {
@@ -86,8 +90,9 @@ func newAssignment(c *codec.Codec, slot jamq.Slot, entropy, validators []byte) (
 	return a, nil
 }
 
-// Guarantors returns the indices of the validators that guarantee for a core in a slot, in
-// ascending order. It returns none if the slot is in another epoch or the core does not exist.
+// Guarantors returns the indices of the validators that guarantee for a core in
+// a slot, in ascending order. It returns nil if the slot is in another epoch or
+// the core does not exist.
 func (a *assignment) Guarantors(core jamq.CoreIndex, slot jamq.Slot) (indices []int) {
 	if slot/a.spec.EpochLength != a.epoch || int(core) >= a.cores {
 		return nil
@@ -101,8 +106,8 @@ func (a *assignment) Guarantors(core jamq.CoreIndex, slot jamq.Slot) (indices []
 	return indices
 }
 
-// Among returns which of the given peers guarantee for a core in a slot, as indices in peers. It
-// has the form of [Config.Guarantors], with the slot as a parameter.
+// Among returns which of the given peers guarantee for a core in a slot, as
+// indices in peers. Except for the slot, it is like [Config.Guarantors].
 func (a *assignment) Among(peers []Peer, core jamq.CoreIndex, slot jamq.Slot) (indices []int) {
 	for _, v := range a.Guarantors(core, slot) {
 		key := a.validators[v].Key
@@ -114,8 +119,9 @@ func (a *assignment) Among(peers []Peer, core jamq.CoreIndex, slot jamq.Slot) (i
 	return indices
 }
 
-// shuffledCores returns the core of each validator before the first rotation. Each core gets an
-// equal share of the validators, in an order that the entropy shuffles (GP 11.19, F.1 to F.3).
+// shuffledCores returns the core of each validator before the first rotation of
+// the epoch. Each core gets an equal share of the validators, and the entropy
+// determines which (GP 11.19, F.1 to F.3).
 func shuffledCores(cores, validators int, entropy common.Hash) []int {
 	rest := make([]int, validators)
 	for i := range rest {
@@ -135,11 +141,12 @@ func shuffledCores(cores, validators int, entropy common.Hash) []int {
 	return out
 }
 
-// readAssignment reads the assignment from the state after the parent of the best block. It
-// requests this state from peers (CE 129) and verifies it against the state root in the header of
-// the best block. It skips peers that have closed the connection at their last two requests for
-// state, because nodes that do not know this request do that. It returns ErrRefused if no peer is
-// left; its other errors are those of [Feed.Context].
+// readAssignment reads the assignment from the state after the parent of the
+// best block. It requests this state from peers (CE 129) and verifies it
+// against the state root in the header of the best block. Peers that have
+// closed the connection at their last two requests for state are skipped,
+// because nodes that do not know this request do that. readAssignment returns
+// ErrRefused if no peer is left; its other errors are those of [Feed.Context].
 func (f *Feed) readAssignment(ctx context.Context) (*assignment, error) {
 	f.mu.Lock()
 	newest := f.tree.Best()
@@ -159,8 +166,9 @@ func (f *Feed) readAssignment(ctx context.Context) (*assignment, error) {
 	return newAssignment(f.client.cfg.Codec, at.Slot, entropy, validators)
 }
 
-// keepAssignment reads the assignment once in each epoch and gives it to the client, until ctx
-// ends. While the client has none, it sends packages to all peers in turn.
+// keepAssignment reads the assignment once in each epoch and gives it to the
+// client, until ctx ends. Before the first assignment, the client sends
+// packages to all peers in turn.
 func (f *Feed) keepAssignment(ctx context.Context) {
 	spec := f.client.cfg.Codec.Spec()
 	again := time.NewTicker(spec.SlotDuration)
@@ -182,20 +190,22 @@ func (f *Feed) keepAssignment(ctx context.Context) {
 	}
 }
 
-// sparing and insisting are limits for the choice of peers in a request for state: a peer is
-// skipped if it has closed the connection at that many requests in a row. sparing skips a peer
-// after maxStateDrops requests. insisting never skips a peer; it is for state that a builder cannot
+// sparing and insisting are the two values of the parameter drops of
+// Feed.chapter, which skips a peer that has closed the connection at that many
+// requests for state in a row. sparing skips a peer after maxStateDrops
+// requests. insisting never skips a peer; it is for state that a builder cannot
 // do without.
 const sparing, insisting = maxStateDrops, math.MaxInt
 
-// maxStateDrops is how many times in a row a peer may close the connection at a request for state
-// before such requests avoid it. It is not 1, because a single loss of the connection can have
-// another cause.
+// maxStateDrops is how many times in a row a peer may close the connection at a
+// request for state before such requests avoid the peer. It is not 1, because
+// the connection may once be lost for another reason.
 const maxStateDrops = 2
 
-// chapter returns one numbered part of the state after a block, for example C(6), the entropy. It
-// requests the part from peers and verifies it against the state root. It skips a peer that has
-// closed the connection at drops requests for state in a row: see sparing and insisting.
+// chapter returns a numbered part of the state after a block, for example C(6),
+// the entropy. It requests the part from peers and verifies it against the
+// state root. Peers that have closed the connection at drops requests for state
+// in a row are skipped: see sparing and insisting.
 func (f *Feed) chapter(ctx context.Context, block jamq.HeaderHash, root common.Hash, chapter uint8, drops int) ([]byte, error) {
 	key := statetrie.ChapterKey(chapter)
 	return anyPeer(f.client, nil, func(peer int) ([]byte, error) {

@@ -22,7 +22,8 @@ import (
 )
 
 // Client connects a builder to the nodes of a JAM network. It sends requests to them and receives
-// their announcements of blocks. Its methods are safe for concurrent use.
+// their announcements of blocks. Create a client with [Open]. Its methods are safe for concurrent
+// use.
 type Client struct {
 	cfg         Config
 	log         *slog.Logger
@@ -33,13 +34,13 @@ type Client struct {
 	cancel      context.CancelFunc
 	work        sync.WaitGroup // goroutines of connections and UP streams
 	peers       []*peer
-	announced   chan struct{} // capacity 1; signals an announcement
+	announced   chan struct{} // capacity 1; has a value after an announcement
 	clock       jamq.SlotClock
-	assigned    atomic.Pointer[assignment] // by a feed; nil if unknown
+	assigned    atomic.Pointer[assignment] // set by a feed; nil if unknown
 
 	mu     sync.Mutex
 	closed bool
-	own    func() handshake // own heads, for peers
+	own    func() handshake // returns the blocks that the client announces to peers
 }
 
 // peer is a node of the network and the connection to it, if there is one.
@@ -52,12 +53,12 @@ type peer struct {
 	conn         *quic.Conn
 	failedAt     time.Time
 	failure      error
-	unresponsive bool // last request timed out
+	unresponsive bool // the last request has timed out
 	heads        heads
-	ups          map[*quic.Conn]int // UP 0 streams
+	ups          map[*quic.Conn]int // number of open UP 0 streams
 
 	stateDrops   atomic.Int32 // see maxStateDrops
-	ended, forks feed.Seldom  // limit messages that the peer can cause
+	ended, forks feed.Seldom  // limit log messages that the peer can cause
 }
 
 // certificateFrom and certificateUntil are the validity period of the client's certificate. Peers
@@ -67,9 +68,9 @@ var (
 	certificateUntil = certificateFrom.AddDate(100, 0, 0)
 )
 
-// Open returns a client with an open UDP socket. It does not connect to any peer; the first request
-// to a peer does. Errors wrap ErrInvalidConfig or ErrCertificate, or are those of the operating
-// system.
+// Open returns a client with an open UDP socket. Open does not connect to any peer; the first
+// request to a peer does. Errors wrap ErrInvalidConfig or ErrCertificate, or are those of the
+// operating system.
 func Open(cfg Config) (*Client, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -89,8 +90,7 @@ func Open(cfg Config) (*Client, error) {
 	return c, err
 }
 
-// openOn returns a client that sends its packets over the given socket. The client closes the
-// socket in Close.
+// openOn returns a client that sends its packets over the given socket, which Client.Close closes.
 func openOn(socket net.PacketConn, cfg Config) (*Client, error) {
 	certificate, err := newCertificate(cfg.Key, certificateFrom, certificateUntil)
 	if err != nil {
@@ -114,8 +114,8 @@ func openOn(socket net.PacketConn, cfg Config) (*Client, error) {
 // Config returns the configuration of the client. The caller must not change its slices.
 func (c *Client) Config() Config { return c.cfg }
 
-// Close closes all connections, fails the pending requests, and waits for the
-// client's goroutines. Further calls have no effect.
+// Close closes all connections, fails the pending requests, and waits until the client's goroutines
+// have ended. Further calls have no effect.
 func (c *Client) Close() {
 	c.mu.Lock()
 	was := c.closed
@@ -136,9 +136,9 @@ func (c *Client) Close() {
 	c.work.Wait()
 }
 
-// connect returns a working connection to a peer, and dials the peer if there is none. Only one
-// goroutine dials a peer at a time. After a failed attempt, connect returns an error at once until
-// Config.RetryAfter has passed.
+// connect returns a working connection to a peer. If there is none, it dials the peer. Only one
+// goroutine dials a peer at a time. After a failed attempt, connect returns an error immediately
+// until Config.RetryAfter has passed.
 func (c *Client) connect(ctx context.Context, p *peer) (*quic.Conn, error) {
 	select {
 	case p.busy <- struct{}{}:
@@ -199,7 +199,7 @@ func (c *Client) dial(ctx context.Context, p *peer) (*quic.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A peer that does not offer the protocol for builders accepts the builder as a node.
+	// A peer that does not know the protocol for builders accepts the builder as a node.
 	protocols := []string{alpn(c.cfg.Genesis, true), alpn(c.cfg.Genesis, false)}
 	conf := tlsConfig(c.certificate, protocols, func(key ed25519.PublicKey) error {
 		if !bytes.Equal(key, p.Key) {
@@ -230,7 +230,7 @@ func (c *Client) serve(p *peer, conn *quic.Conn) {
 	}
 }
 
-// accept serves a stream that a peer has opened. It resets any stream that is not for
+// accept serves a stream that a peer has opened. It resets the stream unless it is for
 // announcements, because a builder answers no requests.
 func (c *Client) accept(p *peer, conn *quic.Conn, stream *quic.Stream) {
 	var kind [1]byte
@@ -249,9 +249,9 @@ func reset(stream *quic.Stream) {
 	stream.CancelWrite(0)
 }
 
-// request sends a request to a peer on a new stream and reads the answer. It writes the messages
-// and closes its half of the stream. Then it calls read, unless read is nil, to read the answer.
-// After the answer the peer must close its half too.
+// request sends a request to a peer on a new stream. It writes the messages and closes its half of
+// the stream. If read is not nil, request then calls read to read the answer. The peer must close
+// its half of the stream after the answer.
 func (c *Client) request(ctx context.Context, p *peer, kind streamKind, messages [][]byte, read func(io.Reader) error) error {
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.RequestTimeout)
 	defer cancel()
@@ -263,8 +263,7 @@ func (c *Client) request(ctx context.Context, p *peer, kind streamKind, messages
 	if err != nil {
 		return c.explain(ctx, p, conn, err)
 	}
-	// The stream is reset when the context ends. This has no effect after both
-	// halves are closed.
+	// The stream is reset when the context ends, which has no effect after both halves are closed.
 	stop := context.AfterFunc(ctx, func() { reset(stream) })
 	defer stop()
 	err = exchange(stream, kind, messages, read)
@@ -305,10 +304,10 @@ func exchange(stream *quic.Stream, kind streamKind, messages [][]byte, read func
 	return nil
 }
 
-// explain converts an error of a stream into one that callers can test with errors.Is. If the
-// connection broke, explain drops it before the caller receives the error. A stream notices a
-// broken connection earlier than the connection's context does, and the caller's next attempt must
-// not use the broken connection again.
+// explain converts an error of a stream into an error that callers can test with errors.Is. If the
+// connection broke, explain also drops the connection, so that the caller's next attempt makes a
+// new one. This is necessary because a stream notices a broken connection earlier than the
+// connection's context does.
 func (c *Client) explain(ctx context.Context, p *peer, conn *quic.Conn, err error) error {
 	var refused *quic.StreamError
 	switch {
@@ -327,10 +326,13 @@ func (c *Client) explain(ctx context.Context, p *peer, conn *quic.Conn, err erro
 	return fmt.Errorf("%w: %s: %w", ErrDisconnected, p.Addr, err)
 }
 
-// choose returns the peer that receives a package of a core in a given attempt, counted from 1.
-// Each attempt goes to the next peer in turn. The guarantors that Config.Guarantors returns are
-// tried alone, if there are any. Without Config.Guarantors, the guarantors in the assignment that a
-// feed has read come first, and then the other peers.
+// choose returns the peer that receives a package for a core in a given attempt, counted from 1.
+// Each attempt goes to the next peer in turn, in this order:
+//
+//   - If Config.Guarantors is nil, the guarantors in the assignment that a feed has read come
+//     first, and then all other peers.
+//   - If Config.Guarantors returns any peers, only those are tried.
+//   - In all other cases, all peers are tried.
 func (c *Client) choose(core jamq.CoreIndex, attempt int) *peer {
 	if a := c.assigned.Load(); a != nil && c.cfg.Guarantors == nil {
 		order := a.Among(c.cfg.Peers, core, c.clock.SlotAt(time.Now()))

@@ -15,30 +15,34 @@ import (
 
 // Peer is a node of the network, usually a validator.
 type Peer struct {
-	// Key is the Ed25519 key of the node, by which the client recognizes the node when it connects.
-	// A key of small order is not allowed, because any host could prove that it holds such a key.
-	// This excludes the key of zeros, with which JAM replaces the key of a punished validator.
+	// Key is the Ed25519 key of the node, which the node must prove to hold
+	// when the client connects. A key of small order is not allowed, because
+	// any host could give such a proof for it. This excludes the key of zeros,
+	// with which JAM replaces the key of a punished validator.
 	Key ed25519.PublicKey
-	// Addr is the address of the node, host:port. The first 18 bytes of a validator's metadata on
-	// the chain encode it.
+	// Addr is the address of the node, host:port. Validators publish their
+	// address in the first 18 bytes of their metadata on the chain.
 	Addr string
 }
 
 // Config configures a [Client]. Start from [DefaultConfig].
 type Config struct {
-	// Key is the builder's private key. It needs no registration on the chain.
+	// Key is the builder's private key, which need not be registered on the
+	// chain.
 	Key ed25519.PrivateKey
 	// Genesis is the hash of the genesis header, which identifies the network.
 	Genesis jamq.HeaderHash
-	// Codec encodes and decodes the messages of this chain. It must not be nil. A feed also uses
-	// the codec's slot duration to reject blocks whose slot is far in the future.
+	// Codec encodes and decodes the messages of this chain. It must not be nil.
+	// A feed also uses the codec's slot duration to reject blocks whose slot is
+	// far in the future.
 	Codec *codec.Codec
 	// Peers are the nodes that the client may connect to, at least one.
 	Peers []Peer
-	// Guarantors returns which peers guarantee packages of a core now, as indices in Peers. If it
-	// returns none, the client tries all peers in turn. If Guarantors is nil, a feed reads the
-	// assignment from the chain's state once in each epoch, and the client tries the guarantors
-	// before the other peers.
+	// Guarantors returns which peers currently guarantee packages of a core, as
+	// indices in Peers. If it returns none, the client tries all peers in turn.
+	// If Guarantors is nil, a feed reads the assignment from the chain's state
+	// once in each epoch, and the client tries the guarantors before the other
+	// peers.
 	Guarantors func(core jamq.CoreIndex) []int
 	// Listen is the local UDP address. The default is ":0", which selects a free port.
 	Listen string
@@ -46,18 +50,24 @@ type Config struct {
 	// duration of one request, including the answer. Both must be positive. The defaults are 5 s
 	// and 10 s.
 	DialTimeout, RequestTimeout time.Duration
-	// IdleTimeout is the time after which a connection is closed if no packet of the peer arrives.
-	// The client sends keep-alives, so only a peer that does not react is affected. It must be
-	// positive; the default is 30 s.
+	// IdleTimeout is the time after which a connection is closed if no packet
+	// of the peer arrives. The client sends keep-alives, so that only a peer
+	// that has stopped reacting is affected. It must be positive; the default
+	// is 30 s.
 	IdleTimeout time.Duration
-	// RetryAfter is how long the client waits after a failed attempt to connect to a peer. Until
-	// then, requests to that peer fail at once. It must be positive; the default is 2 s.
+	// RetryAfter is how long the client waits after a failed attempt to connect
+	// to a peer. Until then, requests to that peer fail immediately. It must be
+	// positive; the default is 2 s.
 	RetryAfter time.Duration
-	// MaxBlocks and MaxState are the maximum sizes, in bytes, of the answers to requests for blocks
-	// and for state. Both must be positive. The default of MaxBlocks is 18 MiB, which is enough for
-	// a block with a report of the greatest size on each core of the full chain. The default of
-	// MaxState is 4 MiB. While the client decodes an answer, it needs at most about three times the
-	// limit plus 8 MiB of memory: 62 MiB for the blocks that a feed requests.
+	// MaxBlocks and MaxState are the maximum sizes, in bytes, of the answers to
+	// requests for blocks and for state. Both must be positive. The default of
+	// MaxBlocks is 18 MiB, which is enough for a block with a report of the
+	// greatest size on each core of the full chain. The default of MaxState is
+	// 4 MiB.
+	//
+	// While the client decodes an answer, it needs at most about three times
+	// the limit plus 8 MiB of memory. For the blocks that a feed requests, that
+	// is 62 MiB.
 	MaxBlocks, MaxState uint32
 	// Logger receives a message when a peer's announcements end, at most one per minute and peer,
 	// and when a feed cannot follow the chain. Nil discards these messages.

@@ -18,53 +18,67 @@ import (
 
 // FeedConfig configures a [Feed]. Zero fields get their defaults.
 type FeedConfig struct {
-	// Root is the block after which the feed begins to deliver. It must be final, and the queue
-	// must know it. Zero means the finalized block of the first peer that answers, which suits a
-	// new queue. That single peer is then trusted for the root.
+	// Root is the block after which the feed begins to deliver. It must be
+	// final, and the queue must know it. Zero means the finalized block of the
+	// first peer that answers, which is the right choice for a new queue. That
+	// single peer is then trusted for the root.
 	Root jamq.Block
-	// Best is the best block that the sink knows. A host sets it after a restart if its queue has
-	// blocks after Root. It stays the best block until the feed has delivered a longer chain. Zero
-	// means Root.
+	// Best is the best block that the sink knows. A host sets it after a
+	// restart if its queue has blocks after Root, so that the restart does not
+	// look like a reorg. The feed reports this block as the best one until it
+	// has delivered a longer chain. Zero means Root.
 	Best jamq.HeaderHash
-	// FollowPeers is the number of peers whose announcements the feed follows. These are the first
-	// peers in Config.Peers. It must be between 1 and the number of peers. The default is 3, or all
-	// peers if there are fewer.
+	// FollowPeers is the number of peers whose announcements the feed follows,
+	// which are the first peers in Config.Peers. It must be between 1 and the
+	// number of peers. The default is 3, or all peers if there are fewer.
 	FollowPeers int
-	// FinalPeers is the number of followed peers that must report a block as final before the feed
-	// does. It must be between 1 and FollowPeers. The default is more than half of FollowPeers. If
-	// this many peers lie, a queue can give up packages that are alive: see the package
-	// documentation. With a FinalPeers of 1 each followed peer is trusted for that, unless
-	// CheckFinal is given, and each of them can fill the queue with invented blocks.
+	// FinalPeers is the number of followed peers that must report a block as
+	// final before the feed does. It must be between 1 and FollowPeers. The
+	// default is more than half of FollowPeers. If this many peers lie, a queue
+	// can give up packages that are alive: see the package documentation.
+	//
+	// If FinalPeers is 1, every followed peer can fill the queue with invented
+	// blocks. Every followed peer is then also trusted for finality, unless
+	// CheckFinal is given.
 	FinalPeers int
-	// CheckFinal, if not nil, is called before the feed reports a block as final, after FinalPeers
-	// peers have reported it. If it returns an error, that block does not become final: the feed
-	// checks the next lower one that peers report, and tries again later. Health.LastError then
-	// names the peers. A host that verifies a justification here need not trust its peers for
-	// finality, even with a FinalPeers of 1: see Client.Justification and proof.Justification.
-	// Follow calls CheckFinal on its own goroutine and waits for it.
+	// CheckFinal, if not nil, is called before the feed reports a block as
+	// final, after FinalPeers peers have reported it. If CheckFinal returns an
+	// error, the block does not become final, and Health.LastError names the
+	// peers. The feed then checks the next lower block that peers report, and
+	// tries again later.
+	//
+	// A host that verifies a justification here need not trust its peers for
+	// finality, even if FinalPeers is 1: see Client.Justification and
+	// proof.Justification. Follow calls CheckFinal on its own goroutine and
+	// waits for it.
 	CheckFinal func(ctx context.Context, block jamq.HeaderHash) error
 	// RecentHistory is the length of the chain's recent history (H), in blocks. It must be at least
 	// 3. The default is 8.
 	RecentHistory int
-	// MaxGap is the maximum number of blocks that the feed fetches to connect an announced block
-	// with the delivered ones. It must be at least 1. The default is 16,384, the capacity of a
-	// queue. The feed keeps up to 8 MiB of fetched blocks for each followed peer, and fetches the
-	// blocks beyond that a second time when it delivers them. If the final blocks of FinalPeers
-	// peers are more than MaxGap blocks away, Follow returns ErrHistoryLost.
+	// MaxGap is the maximum number of blocks that the feed fetches to connect
+	// an announced block with the delivered ones. It must be at least 1. The
+	// default is 16,384, the capacity of a queue. If the final blocks of
+	// FinalPeers peers are more than MaxGap blocks away, Follow returns
+	// ErrHistoryLost. For each followed peer, the feed keeps up to 8 MiB of
+	// fetched blocks. It fetches the blocks beyond that a second time when it
+	// delivers them.
 	MaxGap int
-	// LostAfter is the number of slots for which the final blocks of FinalPeers peers may
-	// contradict the delivered blocks while fewer than FinalPeers peers agree with them. If the
-	// contradiction lasts longer, Follow returns ErrHistoryLost. It must be at least 1. The default
-	// is 16.
+	// LostAfter is the number of slots for which the final blocks of FinalPeers
+	// peers may contradict the delivered blocks while fewer than FinalPeers
+	// peers agree with them. After that, Follow returns ErrHistoryLost. It must
+	// be at least 1. The default is 16.
 	LostAfter int
-	// Validators returns the number of active validators in the epoch of a slot. If it returns 0,
-	// the number is unknown and the feed waits. An epoch without blocks has the number of the epoch
-	// before. Validators is required from Gray Paper 0.8.0 on, because the size of the validator
-	// set then changes; before, it must be nil. Follow calls it for each fetched block.
-	// codec.SetSizes computes the number from header to header.
+	// Validators returns the number of active validators in the epoch of a
+	// slot, or 0 if it is unknown, in which case the feed waits. An epoch
+	// without blocks has the number of the epoch before. Follow calls
+	// Validators for each fetched block; codec.SetSizes can compute the number
+	// from header to header.
+	//
+	// Validators is required from Gray Paper 0.8.0 on, because the size of the
+	// validator set then changes. Before 0.8.0 it must be nil.
 	Validators func(slot jamq.Slot) int
-	// Logger receives a message when the feed cannot follow the chain, at most one per minute. Nil
-	// discards these messages.
+	// Logger receives a message if the feed cannot follow the chain, at most
+	// one per minute. Nil discards these messages.
 	Logger *slog.Logger
 }
 
@@ -75,6 +89,7 @@ const (
 )
 
 // setDefaults replaces zero fields by their defaults and checks the others.
+// peers is the number of the client's peers.
 func (c *FeedConfig) setDefaults(peers int) error {
 	for _, d := range []struct {
 		have  *int
@@ -98,30 +113,33 @@ func (c *FeedConfig) setDefaults(peers int) error {
 	return nil
 }
 
-// Feed follows a JAM chain through the announcements of peers, fetches the announced blocks, and
-// delivers them to a queue. It implements submit.ChainFeed. Its methods are safe for concurrent
-// use.
+// Feed follows a JAM chain through the announcements of peers, fetches the
+// announced blocks, and delivers them to a queue. It implements
+// submit.ChainFeed, and its methods are safe for concurrent use.
 type Feed struct {
 	cfg    FeedConfig
 	client *Client
 	log    *slog.Logger
 	clock  jamq.SlotClock
 
-	// The following fields are used only by the goroutine that runs Follow:
+	// Only the goroutine that runs Follow uses these fields:
 	//
 	//   - rooted is true if no more blocks before the root can be fetched.
 	//   - backoffs has one entry for each peer: see peerBackoff.
-	//   - short has the heights of heads that were fetched but not delivered, because their chains
-	//     were too short.
+	//   - short has the heights of heads that were fetched but not delivered,
+	//     because their chains were too short.
 	//   - highest is the height of the longest chain that was delivered.
-	//   - beneath has an entry for a peer, by its index, if the sink had no room for the block that
-	//     the peer reports as final: the newest delivered ancestor of that block.
-	//   - backing records how many peers vouch for a delivered block.
-	//   - unfinished has, for each peer, the ways whose delivery has failed, to continue them
-	//     later.
-	//   - lost has an entry for a peer, by its index, if its final block is out of reach or
-	//     excludes the finalized block: the error. excluded measures for how long enough peers have
-	//     had such an entry.
+	//   - beneath has an entry for a peer, by its index, if the sink had no
+	//     room for the block that the peer reports as final. The entry is the
+	//     newest delivered ancestor of that block.
+	//   - backing records how many peers have announced a delivered block.
+	//   - unfinished has, for each peer, the lists of blocks whose delivery has
+	//     failed, so that the feed can continue them later.
+	//   - lost has an entry for a peer, by its index, if its final block is out
+	//     of reach or on a chain without the finalized block. The entry is the
+	//     error.
+	//   - excluded measures for how long enough peers have had an entry in
+	//     lost.
 	rooted     bool
 	backoffs   []peerBackoff
 	short      map[jamq.HeaderHash]uint64
@@ -140,15 +158,16 @@ type Feed struct {
 	tree *headers.Tree[common.Hash]
 }
 
-// node is a delivered block together with the state root in its header, which is the root of the
-// state after its parent.
+// node is a delivered block together with the state root in its header, which
+// is the root of the state after the block's parent.
 type node = headers.Block[common.Hash]
 
 var _ submit.ChainFeed = (*Feed)(nil)
 
-// OpenFeed returns a feed over a client's peers. If FeedConfig.Root is zero, it connects to the
-// followed peers and waits until one of them has announced its finalized block, or until ctx ends.
-// Errors wrap ErrInvalidConfig, ErrDisconnected, ErrClosed or the error of ctx.
+// OpenFeed returns a feed that follows a client's peers. If FeedConfig.Root is
+// zero, it connects to these peers and waits until one of them has announced
+// its finalized block, or until ctx ends. Errors wrap ErrInvalidConfig,
+// ErrDisconnected, ErrClosed or the error of ctx.
 func OpenFeed(ctx context.Context, client *Client, cfg FeedConfig) (*Feed, error) {
 	if err := cfg.setDefaults(len(client.peers)); err != nil {
 		return nil, err
@@ -179,8 +198,8 @@ func OpenFeed(ctx context.Context, client *Client, cfg FeedConfig) (*Feed, error
 	return f, nil
 }
 
-// firstFinal connects to the followed peers and returns the finalized block of the first one that
-// announces it.
+// firstFinal connects to the followed peers and returns the finalized block of
+// the first peer that announces one.
 func (f *Feed) firstFinal(ctx context.Context) (leaf, error) {
 	for {
 		failed := f.connectAll(ctx)
@@ -201,8 +220,8 @@ func (f *Feed) firstFinal(ctx context.Context) (leaf, error) {
 // peers returns the followed peers.
 func (f *Feed) peers() []*peer { return f.client.peers[:f.cfg.FollowPeers] }
 
-// handshake returns the feed's own finalized block and best block, which the client announces to a
-// peer when it connects.
+// handshake returns the feed's own finalized block and best block, which the
+// client announces to each peer that it connects to.
 func (f *Feed) handshake() handshake {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -218,9 +237,10 @@ func (f *Feed) handshake() handshake {
 // begin with the same block.
 func (f *Feed) Root() jamq.Block { return f.cfg.Root }
 
-// heads returns the best block and the finalized block that the feed has delivered. The state root
-// after a block is in the header of its child. The root of the best block is therefore always zero,
-// and that of the finalized block is zero until it has a child on the best chain.
+// heads returns the best block and the finalized block that the feed has
+// delivered. Because the state root after a block is in the header of its
+// child, the root of the best block is always zero. The root of the finalized
+// block is zero until that block has a child on the best chain.
 func (f *Feed) heads() (best, finalized jamq.AnchorBlock) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -233,17 +253,18 @@ func (f *Feed) heads() (best, finalized jamq.AnchorBlock) {
 	return jamq.AnchorBlock{Hash: f.tree.Best().Hash, Slot: f.tree.Best().Slot}, finalized
 }
 
-// Context returns the refine context of a package with the given anchor. The feed must have
-// delivered the anchor and a child of it on the best chain. The lookup anchor is the newest
-// finalized block that has such a child.
+// Context returns the refine context for a package with the given anchor. The
+// feed must have delivered the anchor and a child of it on the best chain. The
+// lookup anchor is the newest finalized block that has such a child.
 //
-// The state roots come from headers of the best chain. The super-peak of the accumulation-output
-// log is in no header, so Context requests recent history from the state (CE 129) and verifies it
-// against such a state root. The error is one of Client.fetchState or wraps one of these:
+// The state roots come from headers of the best chain. The super-peak of the
+// accumulation-output log is in no header. Context therefore requests the
+// recent history from the state (CE 129) and verifies it against one of these
+// state roots. The error is one of Client.fetchState or wraps one of these:
 //
 //   - ErrHistoryLost: the anchor was not delivered or is too old.
-//   - ErrNoState: the anchor has no child on the best chain, or is not in the recent history before
-//     the best block.
+//   - ErrNoState: the anchor has no child on the best chain, or is not in the
+//     recent history before the best block.
 func (f *Feed) Context(ctx context.Context, anchor jamq.HeaderHash, prerequisites []jamq.PackageHash) (jamq.RefineContext, error) {
 	out := jamq.RefineContext{Anchor: anchor, Prerequisites: slices.Clone(prerequisites)}
 	slices.SortFunc(out.Prerequisites, jamq.PackageHash.Compare)
@@ -278,12 +299,12 @@ func (f *Feed) Context(ctx context.Context, anchor jamq.HeaderHash, prerequisite
 	return out, nil
 }
 
-// historyChapter is the number of the part of the JAM state that has recent history, C(3) in the
-// Gray Paper.
+// historyChapter is the number of the part of the JAM state that has the recent
+// history, which the Gray Paper calls C(3).
 const historyChapter = 3
 
-// history returns the recent history after a block. It requests it from the peers and verifies it
-// against the state root.
+// history returns the recent history after a block, which it requests from the
+// peers and verifies against the state root.
 func (f *Feed) history(ctx context.Context, block jamq.HeaderHash, root common.Hash) (codec.RecentHistory, error) {
 	raw, err := f.chapter(ctx, block, root, historyChapter, insisting)
 	if err != nil {

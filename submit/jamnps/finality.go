@@ -13,7 +13,8 @@ import (
 	"github.com/jamq/jamq/submit"
 )
 
-// lacksFinal reports whether enough peers report final blocks that were not delivered yet.
+// lacksFinal reports whether at least FinalPeers peers report final blocks that
+// were not delivered yet.
 func (f *Feed) lacksFinal() bool {
 	lacking := 0
 	for _, p := range f.peers() {
@@ -24,10 +25,10 @@ func (f *Feed) lacksFinal() bool {
 	return lacking >= f.cfg.FinalPeers
 }
 
-// loseFinal records that the final block of a peer is out of reach or on a chain without the
-// finalized block. If it is out of reach, and the peers that are left are too few to make a block
-// final, loseFinal returns an error that wraps ErrHistoryLost. The other cases are left to
-// checkFinality.
+// loseFinal records that the final block of a peer is out of reach or on a
+// chain without the finalized block. If the block is out of reach, and too few
+// peers are left to make a block final, loseFinal returns an error that wraps
+// ErrHistoryLost. checkFinality handles all other cases.
 func (f *Feed) loseFinal(p *peer, err error) error {
 	f.lost[p.index] = fmt.Errorf("peer %s: %w", p.Addr, err)
 	f.loop.NoteContradiction(f.lost[p.index])
@@ -37,13 +38,14 @@ func (f *Feed) loseFinal(p *peer, err error) error {
 	return fmt.Errorf("%w: %w", ErrHistoryLost, f.lost[p.index])
 }
 
-// findFinal withdraws what loseFinal has recorded about a peer, because the peer's final block is
-// in reach again or the peer is not connected.
+// findFinal withdraws the record that loseFinal has made about a peer, because
+// the peer's final block is in reach again or the peer is not connected.
 func (f *Feed) findFinal(p *peer) { delete(f.lost, p.index) }
 
-// checkFinality returns an error if the final blocks of FinalPeers peers are out of reach or
-// exclude the finalized block, unless as many other peers agree with it. If this lasts longer than
-// FeedConfig.LostAfter, the error wraps ErrHistoryLost. The error names these peers.
+// checkFinality returns an error if the final blocks of FinalPeers peers are
+// out of reach or on chains without the finalized block, unless as many other
+// peers agree with it. The error names these peers. If this lasts longer than
+// FeedConfig.LostAfter, the error wraps ErrHistoryLost.
 func (f *Feed) checkFinality() error {
 	agree := 0
 	for _, p := range f.peers() {
@@ -58,13 +60,16 @@ func (f *Feed) checkFinality() error {
 	return f.excluded.Note(ErrHistoryLost, f.cfg.LostAfter, f.client.cfg.Codec.Spec().SlotDuration, errors.Join(slices.Collect(maps.Values(f.lost))...))
 }
 
-// finalize reports the highest block that enough peers call final to the sink. If
-// FeedConfig.CheckFinal refuses a block, the next lower one is checked, so that a peer with an
-// invented final block does not hold up the others. The error then names that peer. If the sink had
-// no room for a peer's final block, the newest delivered ancestor of that block stands for it. The
-// ancestor is final too, and to report it makes room in the queue.
+// finalize reports to the sink the highest block that enough peers call final.
+// If FeedConfig.CheckFinal refuses a block, finalize checks the next lower one,
+// so that a peer with an invented final block does not delay the others. The
+// error then names the peers that reported the block.
+//
+// If the sink had no room for a peer's final block, finalize uses the newest
+// delivered ancestor of that block instead. The ancestor is final too, and
+// reporting it makes room in the queue.
 func (f *Feed) finalize(ctx context.Context, to submit.ChainSink) error {
-	finals := make(map[*node][]string) // with the addresses of the peers
+	finals := make(map[*node][]string) // the addresses of the peers that report each block
 	for _, p := range f.peers() {
 		final, _, known := p.announced()
 		n := f.tree.Get(final.hash)

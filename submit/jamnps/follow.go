@@ -19,9 +19,9 @@ import (
 	"github.com/jamq/jamq/submit/codec"
 )
 
-// Follow implements submit.ChainFeed. It runs until ctx ends and then returns ctx's error, or until
-// it meets an error that wraps ErrHistoryLost, ErrClosed or the sink's error. After any other
-// failure of peers or connections it tries again. Only one Follow may run at a time; a second call
+// Follow implements submit.ChainFeed. It runs until ctx ends, and then returns ctx's error, or
+// until it meets an error that wraps ErrHistoryLost, ErrClosed or the sink's error. After any other
+// failure of peers or connections, Follow tries again. If Follow is already running, a second call
 // returns ErrInvalidConfig.
 func (f *Feed) Follow(ctx context.Context, to submit.ChainSink) error {
 	if !f.loop.Begin() {
@@ -42,8 +42,8 @@ func (f *Feed) Follow(ctx context.Context, to submit.ChainSink) error {
 	return f.loop.Run(ctx, f.log, f.client.cfg.Codec.Spec().SlotDuration, func() error { return f.catchUp(ctx, to) }, wait, ErrClosed, feed.ErrSink, ErrHistoryLost, ErrClosed)
 }
 
-// Health returns the condition of the feed, for monitoring: its heads, how many followed peers are
-// connected, and how far the feed is behind.
+// Health returns the condition of the feed for monitoring: for example its heads, how many followed
+// peers are connected, and how far the feed is behind.
 func (f *Feed) Health() submit.FeedHealth {
 	h := f.loop.Health()
 	best, final := f.heads()
@@ -64,8 +64,8 @@ func (f *Feed) Health() submit.FeedHealth {
 	return h
 }
 
-// chain returns the tree of delivered blocks in the form that package feed needs, which has the
-// code that all feeds share.
+// chain wraps the tree of delivered blocks for package internal/feed, which has the code that all
+// feeds share.
 func (f *Feed) chain() feed.Chain[common.Hash] {
 	return feed.Chain[common.Hash]{Mu: &f.mu, Tree: f.tree, Loop: &f.loop}
 }
@@ -87,8 +87,8 @@ func (f *Feed) keepConnected(ctx context.Context, p *peer) {
 	}
 }
 
-// connectAll connects to all followed peers at once. It reports whether one of them could not be
-// reached.
+// connectAll connects to all followed peers at the same time. It returns true if any of them could
+// not be reached.
 func (f *Feed) connectAll(ctx context.Context) (failed bool) {
 	var mu sync.Mutex
 	var connecting sync.WaitGroup
@@ -106,12 +106,12 @@ func (f *Feed) connectAll(ctx context.Context) (failed bool) {
 	return failed
 }
 
-// idle is the longest time that the feed waits for an announcement before it looks at its peers
+// idle is the longest time that the feed waits for an announcement before it checks its peers
 // again.
 const idle = 2 * time.Second
 
-// sleep waits until a peer announces something, or until the feed should try again. It waits for
-// idle at most or, after a failure, for Config.RetryAfter if that is shorter. It returns false if
+// sleep waits until a peer announces something, or until the feed should try again: after idle or,
+// if the last attempt has failed, after Config.RetryAfter if that is shorter. It returns false if
 // ctx has ended or the client is closed.
 func (f *Feed) sleep(ctx context.Context, failed bool) bool {
 	wait := idle
@@ -131,10 +131,10 @@ func (f *Feed) sleep(ctx context.Context, failed bool) bool {
 	return true
 }
 
-// catchUp delivers all announced blocks that were not delivered yet. If a block that a peer has
-// announced cannot be fetched, or takes too long, the feed skips the peer's announcements for a
-// while. The time doubles with each failure, so that a peer that invents blocks or is slow does not
-// delay the other peers.
+// catchUp delivers all announced blocks that were not delivered yet. If it cannot fetch a block
+// that a peer has announced, or fetching takes too long, it skips the peer's announcements for a
+// while. This time doubles with each failure, so that a peer that invents blocks or is slow does
+// not delay the other peers.
 func (f *Feed) catchUp(ctx context.Context, to submit.ChainSink) error {
 	var failed error
 	f.highest = f.tree.Best().Height
@@ -190,8 +190,8 @@ func (f *Feed) catchUp(ctx context.Context, to submit.ChainSink) error {
 	return failed
 }
 
-// peerBackoff records how often in a row a peer's announcements could not be delivered, the last
-// error, and until when the feed skips the peer's announcements.
+// peerBackoff records how often in a row the feed has failed to deliver a peer's announced blocks,
+// the last error, and until when the feed skips the peer's announcements.
 type peerBackoff struct {
 	times int
 	err   error
@@ -199,13 +199,13 @@ type peerBackoff struct {
 }
 
 // mostSkipped is the longest time for which a peer's announcements are skipped, in units of
-// Config.RetryAfter: about a minute by default.
+// Config.RetryAfter. By default it is about a minute.
 const mostSkipped = 32
 
-// deliver imports the blocks up to an announced one into the sink, parents first. It does so only
+// deliver imports the blocks up to an announced block into the sink, parents first. It does so only
 // if they form a chain longer than every delivered one, or if enough peers report the announced
-// block as final. Other forks are not delivered, because anyone can forge them and the queue's tree
-// is bounded. If such a fork grows beyond the best chain, it is delivered then.
+// block as final. It does not deliver other forks, because anyone can forge them and the queue has
+// limited room. If such a fork grows beyond the best chain, it is delivered then.
 func (f *Feed) deliver(ctx context.Context, to submit.ChainSink, now *turn, l leaf, final bool) error {
 	p := now.peer
 	if n := f.tree.Get(l.hash); n != nil {
@@ -261,7 +261,8 @@ func (f *Feed) deliver(ctx context.Context, to submit.ChainSink, now *turn, l le
 	return f.importWay(ctx, to, now, w, final)
 }
 
-// importWay imports the fetched blocks of a way into the sink, parents first.
+// importWay imports the blocks of a way into the sink, parents first. A way is the list of blocks
+// from an announced head back to the delivered blocks.
 func (f *Feed) importWay(ctx context.Context, to submit.ChainSink, now *turn, w *way, final bool) error {
 	for len(w.path) > 0 {
 		if err := f.refill(ctx, now, w); err != nil {
@@ -283,13 +284,13 @@ func (f *Feed) importWay(ctx context.Context, to submit.ChainSink, now *turn, w 
 	return nil
 }
 
-// maxShort is the maximum number of heads of shorter forks that the feed remembers. It does not
-// fetch these forks again.
+// maxShort is the maximum number of heads of shorter forks that the feed remembers, so that it does
+// not fetch these forks again.
 const maxShort = 4096
 
 // fetchSome requests a block and some of its ancestors from a peer, and verifies each of them. It
-// returns the blocks before the first one that is not valid, newest first. If the requested block
-// itself is not valid, it returns the error.
+// returns the valid blocks before the first invalid one, newest first. If the requested block
+// itself is invalid, it returns an error.
 func (f *Feed) fetchSome(ctx context.Context, peer int, want jamq.HeaderHash, most int) ([]jamq.Block, error) {
 	answer, err := f.client.fetchBlocks(ctx, peer, want, descending, uint32(most))
 	if err != nil {
@@ -317,8 +318,8 @@ func (f *Feed) fetchSome(ctx context.Context, peer int, want jamq.HeaderHash, mo
 }
 
 // verify checks that a block from a peer has the wanted hash and that its header commits to its
-// content. It returns the facts about packages that the queue needs. The genesis block is only a
-// header: its extrinsic hash is zero, which no extrinsic can have.
+// content. It returns the facts about packages that the queue needs. The genesis block is an
+// exception: it is only a header, and its extrinsic hash is zero, which no extrinsic can have.
 func (f *Feed) verify(b *codec.Block, want jamq.HeaderHash) (jamq.Block, error) {
 	c := f.client.cfg.Codec
 	switch hash, err := c.HeaderHash(&b.Header); {
@@ -337,7 +338,7 @@ func (f *Feed) verify(b *codec.Block, want jamq.HeaderHash) (jamq.Block, error) 
 	if err := headers.CheckAhead(f.clock, time.Now(), out.Slot); err != nil {
 		return jamq.Block{}, fmt.Errorf("%w: block %s: %w", ErrMalformed, want, err)
 	}
-	// The sink would refuse an invalid block, and Follow would end.
+	// Follow would end if the sink refused an invalid block, so the block is validated here first.
 	spec := c.Spec()
 	if err := out.Validate(&spec); err != nil {
 		return jamq.Block{}, fmt.Errorf("%w: %w", ErrMalformed, err)
@@ -346,7 +347,7 @@ func (f *Feed) verify(b *codec.Block, want jamq.HeaderHash) (jamq.Block, error) 
 }
 
 // validators returns how many validators are active after the parent of a block, and after the
-// block itself. The two numbers can differ in the first block of an epoch.
+// block itself. The two numbers can differ only in the first block of an epoch.
 func (f *Feed) validators(h *codec.Header) (before, after int) {
 	spec := f.client.cfg.Codec.Spec()
 	if f.cfg.Validators == nil {
@@ -361,8 +362,8 @@ func (f *Feed) validators(h *codec.Header) (before, after int) {
 }
 
 // fetchAncestors fetches the blocks before the root that can still be anchors, because a queue that
-// was restarted may choose one of them. If peers no longer have these blocks, or the chain begins
-// here, that is no error. If no peer answers, the next call tries again.
+// was restarted may choose one of them. It is no error if peers no longer have these blocks, or if
+// the chain begins at the root. If no peer answers, the next call tries again.
 func (f *Feed) fetchAncestors(ctx context.Context, from *peer) {
 	root := f.tree.Oldest().Hash
 	blocks, err := anyPeer(f.client, from, func(peer int) ([]jamq.Block, error) {
@@ -379,7 +380,7 @@ func (f *Feed) fetchAncestors(ctx context.Context, from *peer) {
 	}
 }
 
-// importOne delivers one block to the sink. The best block stays the same: chooseBest changes it
+// importOne delivers one block to the sink. It does not change the best block; chooseBest does that
 // later.
 func (f *Feed) importOne(ctx context.Context, to submit.ChainSink, b *jamq.Block) error {
 	parent := f.tree.Get(b.Parent)
@@ -399,9 +400,9 @@ func (f *Feed) importOne(ctx context.Context, to submit.ChainSink, b *jamq.Block
 	return nil
 }
 
-// chooseBest makes the head of the longest chain the best block, among the chains that contain the
-// finalized block. If several chains have that length, the current best block stays if it is one of
-// them, and otherwise the lowest hash wins.
+// chooseBest makes the head of the longest chain the best block. It considers only chains that
+// contain the finalized block. If several chains have the same length, the current best block stays
+// if it is one of their heads; otherwise the lowest hash wins.
 func (f *Feed) chooseBest(ctx context.Context, to submit.ChainSink) error {
 	best := f.tree.Best()
 	for n := range f.tree.All() {

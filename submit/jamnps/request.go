@@ -16,28 +16,29 @@ import (
 	"github.com/jamq/jamq/submit/codec"
 )
 
-// direction selects whether a request for blocks asks for the descendants or for the ancestors of a
-// block.
+// direction selects whether a request for blocks returns the descendants or the
+// ancestors of a block.
 type direction byte
 
 const (
-	// ascending requests the descendants of the named block, oldest first. The named block is not
-	// among them.
+	// ascending requests the descendants of the named block, oldest first,
+	// without the named block itself.
 	ascending direction = iota
 	// descending requests the named block and its ancestors, newest first.
 	descending
 )
 
-// fetchBlocks requests at most the given number of blocks (CE 128) from a peer. peer is its index
-// in Config.Peers. The blocks are not verified: [codec.Codec.Imported] checks the parts of a block
-// that its header commits to.
+// fetchBlocks requests blocks from a peer (CE 128), at most the given number.
+// peer is the peer's index in Config.Peers. fetchBlocks does not verify the
+// blocks; [codec.Codec.Imported] checks the parts of a block that its header
+// commits to. Surplus blocks in the answer are ignored, because some nodes
+// count in another way. The answer is also cut after 100,000 preimages.
 //
-// fetchBlocks ignores surplus blocks in the answer, because some nodes count in another way. It
-// also ignores the blocks that follow after 100,000 preimages. An answer needs at most about three
-// times Config.MaxBlocks of memory, and 8 MiB. If the answer is larger than Config.MaxBlocks, the
-// error wraps ErrTooLarge, and a request for fewer blocks can succeed. Other errors wrap
-// ErrRefused, ErrDisconnected, ErrMalformed, ErrInvalidConfig (for an unknown peer), ErrClosed or
-// the error of ctx.
+// An answer needs at most about three times Config.MaxBlocks of memory, plus 8
+// MiB. If the answer is larger than Config.MaxBlocks, the error wraps
+// ErrTooLarge, and the caller can request fewer blocks. Other errors wrap
+// ErrRefused, ErrDisconnected, ErrMalformed, ErrInvalidConfig (for an unknown
+// peer), ErrClosed or the error of ctx.
 func (c *Client) fetchBlocks(ctx context.Context, peer int, from jamq.HeaderHash, direction direction, most uint32) ([]codec.Block, error) {
 	ask := append(append([]byte{}, from[:]...), byte(direction))
 	ask = binary.LittleEndian.AppendUint32(ask, most)
@@ -60,8 +61,9 @@ func (c *Client) fetchBlocks(ctx context.Context, peer int, from jamq.HeaderHash
 	return blocks, nil
 }
 
-// maxPreimages is the number of preimages in an answer after which no further block is decoded. It
-// limits memory: a preimage that is almost empty takes about 32 bytes, several times its encoding.
+// maxPreimages is the number of preimages in an answer after which no further
+// block is decoded. It limits memory, because an almost empty preimage takes
+// about 32 bytes, several times the size of its encoding.
 const maxPreimages = 100_000
 
 // decodeBlocks decodes the first blocks of an answer: at most the given number, and fewer if they
@@ -80,17 +82,20 @@ func decodeBlocks(c *codec.Codec, raw []byte, most uint32) (blocks []codec.Block
 
 // stateRange is a peer's answer to a request for a range of keys of the JAM state after a block.
 type stateRange struct {
-	// Boundary has the trie nodes on the paths from the root to the first and to the last key. They
-	// prove that the range is complete.
+	// Boundary has the trie nodes on the paths from the root to the first and
+	// to the last key, which prove that the range is complete.
 	Boundary []statetrie.Node
-	// Entries are the keys and values in the range, in ascending order of keys.
+	// Entries are the keys and values in the range, in ascending order of the
+	// keys.
 	Entries []statetrie.Entry
 }
 
-// Verify checks that the state with the given root has exactly these entries between two keys,
-// inclusive. A peer may leave out entries at the end because of the maximum size in the request.
-// Such an answer can be verified only up to its last entry: pass the key of that entry as to, and
-// request the rest separately. The error wraps ErrMalformed.
+// Verify checks that the state with the given root has exactly these entries
+// between two keys, inclusive. The error wraps ErrMalformed.
+//
+// A peer may leave out entries at the end because of the maximum size in the
+// request. The answer can then be verified only up to its last entry: pass the
+// key of this entry as to, and request the rest separately.
 func (s *stateRange) Verify(root common.Hash, from, to statetrie.Key) error {
 	if err := statetrie.VerifyRange(root, from, to, s.Entries, s.Boundary); err != nil {
 		return fmt.Errorf("%w: %w", ErrMalformed, err)
@@ -98,9 +103,10 @@ func (s *stateRange) Verify(root common.Hash, from, to statetrie.Key) error {
 	return nil
 }
 
-// fetchState requests the entries of the state after a block whose keys are between two keys,
-// inclusive (CE 129). most is the maximum size of the answer, in bytes. The answer is not verified:
-// the caller must use stateRange.Verify. Errors are those of fetchBlocks.
+// fetchState requests the entries of the state after a block whose keys are
+// between two keys, inclusive (CE 129). most is the maximum size of the answer,
+// in bytes. fetchState does not verify the answer, so the caller must call
+// stateRange.Verify. Errors are those of fetchBlocks.
 func (c *Client) fetchState(ctx context.Context, peer int, block jamq.HeaderHash, from, to statetrie.Key, most uint32) (*stateRange, error) {
 	p, err := c.peer(peer)
 	if err != nil {
@@ -156,9 +162,10 @@ func (s *stateRange) decodeEntries(raw []byte, from, to statetrie.Key) error {
 	return nil
 }
 
-// Account returns the account of a service after a block, as its value in the state trie, or nil if
-// there is no such service. Account does not verify the answer: the first peer that answers is
-// trusted. The error joins the errors of all peers.
+// Account returns the account of a service after a block, as its value in the
+// state trie, or nil if there is no such service. Account does not verify the
+// answer, so the first peer that answers is trusted. The error joins the errors
+// of all peers.
 func (c *Client) Account(ctx context.Context, block jamq.HeaderHash, service jamq.ServiceID) ([]byte, error) {
 	const most = 4096 // an account has about a hundred bytes
 	key := statetrie.ServiceKey(service)
@@ -169,11 +176,12 @@ func (c *Client) Account(ctx context.Context, block jamq.HeaderHash, service jam
 	return found.Entries[0].Value, nil
 }
 
-// Justification returns a GRANDPA proof that a block is final (CE 130). proof.ParseJustification of
-// package canonical/proof decodes it. Justification itself verifies nothing. It asks one peer after
-// the other and returns the first answer for which accept returns nil, so that a host can pass over
-// a peer that lies. If accept is nil, the first answer is returned. Few nodes have this message,
-// which is a draft. The error joins the errors of all peers.
+// Justification returns a GRANDPA proof that a block is final (CE 130), which
+// proof.ParseJustification of package canonical/proof decodes. Justification
+// itself verifies nothing. It asks one peer after the other and returns the
+// first answer for which accept returns nil, so that a host can skip a peer
+// that lies. If accept is nil, it returns the first answer. CE 130 is a draft,
+// and few nodes support it. The error joins the errors of all peers.
 func (c *Client) Justification(ctx context.Context, block jamq.HeaderHash, accept func(raw []byte) error) ([]byte, error) {
 	return anyPeer(c, nil, func(peer int) ([]byte, error) {
 		p, err := c.peer(peer)
@@ -192,8 +200,8 @@ func (c *Client) Justification(ctx context.Context, block jamq.HeaderHash, accep
 	})
 }
 
-// peer returns the peer with an index of Config.Peers. The error wraps ErrInvalidConfig if there is
-// no such peer.
+// peer returns the peer with an index in Config.Peers. The error wraps
+// ErrInvalidConfig if there is no such peer.
 func (c *Client) peer(index int) (*peer, error) {
 	if index < 0 || index >= len(c.peers) {
 		return nil, fmt.Errorf("%w: peer %d, want below %d", ErrInvalidConfig, index, len(c.peers))
@@ -201,11 +209,16 @@ func (c *Client) peer(index int) (*peer, error) {
 	return c.peers[index], nil
 }
 
-// anyPeer sends a request to one peer after the other until one of them answers. It begins with the
-// peer knows, which should have the data, unless knows is nil. Connected peers follow, and then
-// connected peers that did not answer their last request in time. Peers without a connection are
-// tried only if no peer is connected, because connecting can take long. If no peer answers, the
-// error joins the errors of all.
+// anyPeer sends a request to one peer after the other until one of them
+// answers. It tries them in this order:
+//
+//   - the peer knows, which should have the data, unless knows is nil
+//   - the other connected peers
+//   - connected peers that did not answer their last request in time
+//   - peers without a connection, but only if no peer is connected, because
+//     connecting can take long
+//
+// If no peer answers, the error joins the errors of all.
 func anyPeer[T any](c *Client, knows *peer, ask func(peer int) (T, error)) (T, error) {
 	ranks := make(map[*peer]int, len(c.peers))
 	for _, p := range c.peers {
@@ -230,8 +243,8 @@ func anyPeer[T any](c *Client, knows *peer, ask func(peer int) (T, error)) (T, e
 	return none, failed
 }
 
-// rank returns how soon a peer is expected to answer, as one of the constants ready, unresponsive
-// and away.
+// rank returns how soon a peer is expected to answer: ready, unresponsive or
+// away.
 func (p *peer) rank() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -244,8 +257,8 @@ func (p *peer) rank() int {
 	return ready
 }
 
-// These are the ranks of peers in the order in which anyPeer tries them. The peer that should have
-// the data comes before all of them, with rank 0.
+// These are the ranks of peers, in the order in which anyPeer tries them. The
+// peer that should have the data comes before all others, with rank 0.
 const (
 	ready = iota + 1
 	unresponsive

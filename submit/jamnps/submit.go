@@ -18,36 +18,39 @@ const (
 	maxBundleParts = 16 << 20 // exceeds the largest bundle
 )
 
-// Submission is a package to send.
+// Submission is a package that the client sends to a guarantor.
 type Submission struct {
-	// Core is the core whose guarantors may receive the package. Attempt is the number of the
-	// attempt, counted from 1. It selects one of the guarantors, so that each attempt goes to
-	// another one.
+	// Core is the core whose guarantors may receive the package. Attempt is the
+	// number of the attempt, counted from 1, and selects the guarantor, so that
+	// each attempt goes to a different one.
 	Core    jamq.CoreIndex
 	Attempt int
-	// Package is the encoded package, at most 200 KiB. Extrinsics is the data that the package
-	// refers to by hash, in the same order.
+	// Package is the encoded package, at most 200 KiB. Extrinsics is the data
+	// that the package refers to by hash, in the same order.
 	Package    []byte
 	Extrinsics [][]byte
 }
 
-// Bundle is a package together with all data that its refinement needs, so that the guarantor does
-// not have to fetch any.
+// Bundle is a package together with all data that its refinement needs, so that
+// the guarantor does not have to fetch this data.
 type Bundle struct {
 	Submission
-	// Roots maps packages to the roots of the segments that they have exported. It is needed for
-	// segments that are imported by the hash of a package.
+	// Roots maps packages to the roots of the segments that they have exported.
+	// It is needed if segments are imported by the hash of a package instead of
+	// by their root.
 	Roots []codec.SegmentLookup
-	// Segments are the imported segments in order, 4,104 bytes each. Proofs has, for each segment,
-	// the hashes that prove it.
+	// Segments are the imported segments in order, 4,104 bytes each. Proofs
+	// has, for each segment, the hashes that prove that the segment belongs to
+	// its root.
 	Segments [][]byte
 	Proofs   [][][32]byte
 }
 
-// SubmitPackage sends a package to one guarantor (CE 133). A nil error means that the guarantor has
-// received the package, not that it will be reported. The error wraps ErrTooLarge if the package or
-// its extrinsics exceed the limits. Errors have a class that tells the caller how to continue: see
-// submit.ClassOf.
+// SubmitPackage sends a package to one guarantor (CE 133). A nil error means
+// that the guarantor has received the package, which does not promise that it
+// will be reported. The error wraps ErrTooLarge if the package or its
+// extrinsics exceed the limits. Errors have a class that tells the caller how
+// to continue: see submit.ClassOf.
 func (c *Client) SubmitPackage(ctx context.Context, s Submission) error {
 	if len(s.Package) > maxPackage {
 		return submit.WithClass(submit.Rebuild, fmt.Errorf("%w: package of %d bytes, want at most %d", ErrTooLarge, len(s.Package), maxPackage))
@@ -61,9 +64,10 @@ func (c *Client) SubmitPackage(ctx context.Context, s Submission) error {
 	return classify(c.request(ctx, c.choose(s.Core, s.Attempt), workPackageSubmission, messages, nil))
 }
 
-// SubmitBundle sends a bundle to one guarantor (CE 146). The guarantor then does not have to fetch
-// the imported segments. Errors are those of SubmitPackage. The error also wraps ErrMalformed if a
-// segment has the wrong size or lacks a proof.
+// SubmitBundle sends a bundle to one guarantor (CE 146), which then does not
+// have to fetch the imported segments. The error wraps ErrMalformed if a
+// segment has the wrong size or lacks a proof; other errors are those of
+// SubmitPackage.
 func (c *Client) SubmitBundle(ctx context.Context, b *Bundle) error {
 	messages, err := b.messages()
 	if err != nil {
@@ -72,7 +76,7 @@ func (c *Client) SubmitBundle(ctx context.Context, b *Bundle) error {
 	return classify(c.request(ctx, c.choose(b.Core, b.Attempt), bundleSubmission, messages, nil))
 }
 
-// messages returns the five messages of a bundle.
+// messages returns the five messages in which a bundle is sent.
 func (b *Bundle) messages() ([][]byte, error) {
 	if len(b.Package) > maxPackage {
 		return nil, fmt.Errorf("%w: package of %d bytes, want at most %d", ErrTooLarge, len(b.Package), maxPackage)
@@ -119,9 +123,10 @@ func join(parts [][]byte) ([]byte, error) {
 	return out, nil
 }
 
-// classify adds to the error of a submission the class that submit.ClassOf returns. Except after
-// Close, the class is OtherGuarantor. It is so even if the connection failed, because a connection
-// leads to one guarantor only and another one may accept the package.
+// classify adds a class to the error of a submission, for submit.ClassOf.
+// Except after Close, the class is OtherGuarantor. This is right even if the
+// connection failed, because a connection leads to only one guarantor, and
+// another guarantor may accept the package.
 func classify(err error) error {
 	switch {
 	case err == nil:

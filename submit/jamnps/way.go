@@ -12,16 +12,19 @@ import (
 	"github.com/jamq/jamq/internal/feed"
 )
 
-// way is the list of blocks from an announced head back to the first delivered block, which is not
-// in the list. The feed fetches a way from its head to its old end and delivers it in the other
-// direction. A long way keeps only its oldest blocks in memory; the newer ones are fetched a second
-// time when they are delivered. Without this, a host that closes a gap of a day, or a peer that
-// invents one, would need gigabytes, because a block has up to 341 reports.
+// way is the list of blocks from an announced head back to the first delivered
+// block, which is not in the list. The feed fetches a way from its head to its
+// old end, and delivers it from the old end to the head.
+//
+// A long way keeps only its oldest blocks in memory. The feed fetches the newer
+// ones a second time when it delivers them. Otherwise a host that closes a gap
+// of a day, or a peer that invents such a gap, would need gigabytes, because a
+// block has up to 341 reports.
 type way struct {
 	path []mark          // the blocks, newest first
-	next jamq.HeaderHash // the parent of the last one
-	held []jamq.Block    // the last ones of path, or none
-	size int             // of held when the last one was added, in bytes
+	next jamq.HeaderHash // the parent of the last block in path
+	held []jamq.Block    // the last blocks of path, or none
+	size int             // size of held in bytes when a block was last added
 	most int             // the number of blocks in the next request
 }
 
@@ -31,15 +34,18 @@ type mark struct {
 	size int
 }
 
-// defaultMaxHeld is the maximum size of the blocks that a way keeps in memory, in bytes.
+// defaultMaxHeld is the maximum total size in bytes of the blocks that a way
+// keeps in memory.
 const defaultMaxHeld = 8 << 20
 
-// blocksPerRequest is the number of blocks in one request. If they do not fit into an answer, the
-// feed requests a quarter of them, and so on down to one.
+// blocksPerRequest is the greatest number of blocks in one request. If they do
+// not fit into an answer, the feed requests a quarter of them, and so on down
+// to one block.
 const blocksPerRequest = 64
 
-// add adds a fetched block at the old end of the way. The block must be the parent of the last one.
-// If the blocks in memory would then be larger than most bytes, the way keeps only the new one.
+// add adds a fetched block at the old end of the way. The block must be the
+// parent of the last block there. If the blocks in memory would then exceed
+// most bytes, the way keeps only the new block.
 func (w *way) add(b *jamq.Block, most int) {
 	size := sizeOf(b)
 	w.path = append(w.path, mark{leaf{b.Hash, b.Slot}, size})
@@ -60,19 +66,20 @@ func sizeOf(b *jamq.Block) int {
 	return size
 }
 
-// oldest returns the oldest block of the way, which is delivered next. The block must be in memory.
+// oldest returns the oldest block of the way, which is delivered next. It must
+// be in memory.
 func (w *way) oldest() *jamq.Block { return &w.held[len(w.held)-1] }
 
-// truncate removes all blocks from the way except the newest n. n must be less than the number of
-// blocks.
+// truncate removes all blocks from the way except the newest n. n must be less
+// than the number of blocks.
 func (w *way) truncate(n int) {
 	held := max(0, len(w.held)-(len(w.path)-n))
-	clear(w.held[held:]) // frees them
+	clear(w.held[held:]) // so that their memory can be freed
 	w.held = w.held[:held]
 	w.next, w.path = w.path[n].hash, w.path[:n]
 }
 
-// pop removes the last block.
+// pop removes the oldest block, which has been delivered.
 func (w *way) pop() { w.truncate(len(w.path) - 1) }
 
 // shrink reduces the number of blocks in the next request to a quarter. It returns false if the
@@ -83,8 +90,8 @@ func (w *way) shrink() bool {
 	return w.most < was
 }
 
-// join appends an earlier way, whose newest block is the parent of this way's oldest one. Further
-// requests continue at the old end of the earlier way.
+// join appends an earlier way, whose newest block is the parent of this way's
+// oldest block. Further requests continue at the old end of the earlier way.
 func (w *way) join(earlier *way) {
 	path := append(w.path, earlier.path...)
 	*w = *earlier
@@ -94,12 +101,13 @@ func (w *way) join(earlier *way) {
 // grow doubles the number of blocks in the next request, up to blocksPerRequest.
 func (w *way) grow() { w.most = min(2*w.most, blocksPerRequest) }
 
-// ways are the unfinished ways from a peer's announced heads, which later calls continue. All of
-// them together keep no more blocks in memory than a single way may.
+// ways are the unfinished ways from a peer's announced heads, which later calls
+// of walk continue. All of them together keep no more blocks in memory than a
+// single way may.
 type ways []*way
 
-// maxWays is the maximum number of unfinished ways of a peer. Two are needed: a long one, and one
-// from a newer head that has not reached the long one yet.
+// maxWays is the maximum number of unfinished ways of a peer. Two are needed: a
+// long way, and a way from a newer head that has not yet reached the long one.
 const maxWays = 2
 
 // from returns the way whose newest block has the given hash, or nil.
@@ -112,9 +120,10 @@ func (all ways) from(at jamq.HeaderHash) *way {
 	return nil
 }
 
-// keep adds a way, unless it is already there. If there are then too many ways, it drops the
-// shortest of the others. If the blocks in memory of all ways would exceed most bytes, the others
-// give up theirs.
+// keep adds a way, unless it is already in the list. If there are then more
+// than maxWays, keep drops the shortest of the other ways. If the blocks in
+// memory of all ways would exceed most bytes, the other ways drop their blocks
+// from memory.
 func (all *ways) keep(w *way, most int) {
 	all.forget(w)
 	room := most - w.size
@@ -130,15 +139,18 @@ func (all *ways) keep(w *way, most int) {
 	*all = append(*all, w)
 }
 
-// forget removes a way.
+// forget removes a way, if it is in the list.
 func (all *ways) forget(w *way) {
 	*all = slices.DeleteFunc(*all, func(other *way) bool { return other == w })
 }
 
-// walk returns the way from an announced head back to the first delivered block, and requests the
-// blocks in between. If a request fails, or the way is not delivered completely, the next walk that
-// reaches the way continues it from its old end. walk forgets a way that can never be delivered:
-// one that is longer than FeedConfig.MaxGap, or one that does not contain the finalized block.
+// walk returns the way from an announced head back to the first delivered
+// block, and requests the blocks in between. If a request fails, or the way is
+// not delivered completely, the next walk that reaches the way continues it
+// from its old end.
+//
+// walk forgets a way that can never be delivered, because it is longer than
+// FeedConfig.MaxGap or does not contain the finalized block.
 func (f *Feed) walk(ctx context.Context, now *turn, head leaf) (*way, error) {
 	w := &way{next: head.hash, most: blocksPerRequest}
 	err := f.extend(ctx, now, w)
@@ -158,7 +170,7 @@ func (f *Feed) extend(ctx context.Context, now *turn, w *way) error {
 	for f.tree.Get(w.next) == nil {
 		if earlier := unfinished.from(w.next); earlier != nil {
 			delivered := slices.IndexFunc(earlier.path, func(at mark) bool { return f.tree.Get(at.hash) != nil })
-			if delivered > 0 { // meanwhile
+			if delivered > 0 { // some of its blocks were delivered meanwhile
 				earlier.truncate(delivered)
 			}
 			unfinished.forget(earlier)
@@ -191,9 +203,10 @@ func (f *Feed) extend(ctx context.Context, now *turn, w *way) error {
 	return nil
 }
 
-// refill fetches the oldest blocks of a way a second time if the way has none in memory. If they do
-// not fit into an answer, it requests fewer blocks. Because the smaller number is kept after any
-// failure, even a slow peer gets to the end of a way.
+// refill fetches the oldest blocks of a way a second time if the way has none
+// in memory. If they do not fit into an answer, refill requests fewer blocks.
+// It keeps the smaller number after any failure, so that even a slow peer can
+// serve a whole way in the end.
 func (f *Feed) refill(ctx context.Context, now *turn, w *way) error {
 	for len(w.held) == 0 {
 		held, err := f.fetchAgain(ctx, now, w)
@@ -210,8 +223,8 @@ func (f *Feed) refill(ctx context.Context, now *turn, w *way) error {
 	return nil
 }
 
-// fetchAgain fetches the oldest blocks of a way a second time: as many as fit into one request and
-// into the memory of a way.
+// fetchAgain fetches the oldest blocks of a way a second time: as many as fit
+// into one request and into the memory of a way.
 func (f *Feed) fetchAgain(ctx context.Context, now *turn, w *way) (blocks []jamq.Block, err error) {
 	first := len(w.path) - 1
 	size := w.path[first].size
@@ -229,8 +242,9 @@ func (f *Feed) fetchAgain(ctx context.Context, now *turn, w *way) (blocks []jamq
 	return blocks, nil
 }
 
-// request requests a block and some of its ancestors. It asks the peer of the turn first, and
-// others if that peer cannot serve them. The time counts against the peer of the turn.
+// request requests a block and some of its ancestors. It asks the peer of the
+// turn first, and other peers if that peer cannot serve the blocks. The time
+// counts against the peer of the turn.
 func (f *Feed) request(ctx context.Context, now *turn, from jamq.HeaderHash, most int) ([]jamq.Block, error) {
 	if err := now.checkPace(); err != nil {
 		return nil, err
@@ -247,24 +261,27 @@ func (f *Feed) request(ctx context.Context, now *turn, from jamq.HeaderHash, mos
 	return blocks, nil
 }
 
-// turn measures how long the blocks that one peer has announced have taken to fetch. When its time
-// is used up, the feed goes on to the next peer: see checkPace.
+// turn measures how long the feed has taken to fetch the blocks that one peer
+// has announced. When the peer's time is used up, the feed continues with the
+// next peer: see checkPace.
 type turn struct {
 	timeout   time.Duration // Config.RequestTimeout
 	peer      *peer
 	took      time.Duration // by all requests
-	walked    int           // blocks of the present head that were served
-	delivered int           // blocks of all heads
+	walked    int           // blocks of the current head that were fetched
+	delivered int           // delivered blocks of all heads
 }
 
-// maxWalked is the maximum number of blocks of an undelivered head that earn the peer more time. A
-// peer can invent blocks, so blocks beyond this number count only when they are delivered.
+// maxWalked is the maximum number of undelivered blocks of a head that earn the
+// peer more time. Blocks beyond this number count only when they are delivered,
+// because a peer can invent blocks.
 const maxWalked = 4 * blocksPerRequest
 
-// checkPace returns an error if a peer is too slow. A peer may take one time-out, plus another one
-// for every blocksPerRequest blocks that it has served. Blocks of heads that were not delivered
-// count only for the present head, and only up to maxWalked: a peer could otherwise gain any amount
-// of time with invented blocks.
+// checkPace returns an error if a peer is too slow. A peer may take one
+// time-out, plus one more for every blocksPerRequest blocks that it has served.
+// Undelivered blocks count only if they belong to the current head, and only up
+// to maxWalked. Otherwise a peer could gain any amount of time with invented
+// blocks.
 func (t *turn) checkPace() error {
 	served := t.delivered + min(t.walked, maxWalked)
 	if most := t.timeout * time.Duration(1+served/blocksPerRequest); t.took > most {

@@ -1,5 +1,6 @@
-// Package jamnpsnet is a builder.Network over the network protocol of JAM (JAMNP-S). A
-// builder with it needs no JAM node: it follows the chain and sends packages as a peer of the
+// Package jamnpsnet connects a builder to JAM through the network protocol of
+// JAM nodes (JAMNP-S): it implements builder.Network. Such a builder needs no
+// JAM node, because it follows the chain and sends packages as a peer of the
 // validators.
 //
 //	client, err := jamnps.Open(jamnps.DefaultConfig(key, genesis, codec, peers))
@@ -11,8 +12,9 @@
 //	})
 //	cfg := builder.DefaultConfig(network.Spec())
 //
-// jamnps.OpenChain reads genesis, codec and peers from the specification file of a
-// network. Package jip2net does the same over the RPC of a node.
+// jamnps.OpenChain reads genesis, codec and peers from the specification file
+// of a network. Package jip2net does the same as this package over the RPC of a
+// node.
 //
 // All methods are safe for concurrent use.
 package jamnpsnet
@@ -33,27 +35,30 @@ import (
 var (
 	// ErrInvalidConfig is returned by New if the client or Config.Package is missing.
 	ErrInvalidConfig = errors.New("jamnpsnet: invalid configuration")
-	// ErrNotFollowing is returned by Pack before the builder runs.
+	// ErrNotFollowing is returned by Pack if the builder does not run yet,
+	// because the network then does not follow the chain.
 	ErrNotFollowing = errors.New("jamnpsnet: the chain is not followed yet")
 )
 
-// Config is the configuration of a network.
+// Config is the configuration of a [Network].
 type Config struct {
-	// Feed decides which peers the network follows and how many of them must agree on finality.
-	// Each run replaces its fields Root and Best.
+	// Feed determines which peers the network follows, and how many of them
+	// must agree on finality. Follow replaces its fields Root and Best.
 	Feed jamnps.FeedConfig
 	// Service is the rollup's service.
 	Service jamq.ServiceID
-	// Package returns the work package for a payload, which is a block of the rollup as the builder
-	// has encoded it. The network sets the refine context of the package afterwards.
+	// Package returns the work package for a payload, which is a block of the
+	// rollup in the encoding of the builder. The network sets the refine
+	// context of the package afterwards.
 	Package func(payload []byte) codec.WorkPackage
-	// Sign, if not nil, sets the authorization token of a package. It is called when all other
-	// parts of the package are set; an example is service.Signer.Sign. If Sign is nil, the token
-	// stays as Package has set it. If Sign returns an error, the builder tries again later.
+	// Sign sets the authorization token of a package after all other parts of
+	// the package are set. An example is service.Signer.Sign. If Sign is nil,
+	// the package keeps the token that Package has set. If Sign returns an
+	// error, the builder tries again later.
 	Sign func(c *codec.Codec, p *codec.WorkPackage) error
 }
 
-// Network is a builder.Network.
+// Network is a builder.Network that needs no JAM node. Create it with [New].
 type Network struct {
 	cfg    Config
 	client *jamnps.Client
@@ -80,8 +85,8 @@ func New(client *jamnps.Client, cfg Config) (*Network, error) {
 // Spec returns the constants of the chain.
 func (n *Network) Spec() jamq.ChainSpec { return n.codec.Spec() }
 
-// Health returns the condition of the feed, for monitoring. It is the zero value before the builder
-// follows the chain. It can be called at any time.
+// Health returns the condition of the feed of JAM blocks, for monitoring. It is
+// zero until the builder follows the chain.
 func (n *Network) Health() submit.FeedHealth {
 	feed, err := n.following()
 	if err != nil {
@@ -90,8 +95,8 @@ func (n *Network) Health() submit.FeedHealth {
 	return feed.Health()
 }
 
-// Root implements builder.Network. It returns the finalized block of the first peer that answers.
-// That single peer is trusted for it.
+// Root implements builder.Network. It returns the finalized block of the first
+// peer that answers, without verifying it.
 func (n *Network) Root(ctx context.Context) (jamq.Block, error) {
 	feed, err := jamnps.OpenFeed(ctx, n.client, n.cfg.Feed)
 	if err != nil {
@@ -100,8 +105,9 @@ func (n *Network) Root(ctx context.Context) (jamq.Block, error) {
 	return feed.Root(), nil
 }
 
-// Received implements builder.Receiver, as far as the JAM state shows it. It returns 1 if the
-// service has ever been accumulated, which also happens when it receives a transfer, and otherwise
+// Received implements builder.Receiver. The JAM state does not show how many
+// packages the service has received. Received therefore returns 1 if the
+// service has ever been accumulated, even if only for a transfer, and otherwise
 // 0. The first peer that answers is trusted.
 func (n *Network) Received(ctx context.Context) (uint64, error) {
 	root, err := n.Root(ctx)
@@ -134,8 +140,8 @@ func (n *Network) Pack(ctx context.Context, at builder.Anchor, payload []byte) (
 	return builder.Package{Hash: hash, Context: work.Context, Data: raw}, err
 }
 
-// Send implements builder.Network. It sends the package to one guarantor of the core, and each
-// attempt goes to another one.
+// Send implements builder.Network. It sends the package to one guarantor of the
+// core. Each attempt goes to a different guarantor.
 func (n *Network) Send(ctx context.Context, pkg builder.Package, core jamq.CoreIndex, attempt int) error {
 	return n.client.SubmitPackage(ctx, jamnps.Submission{Core: core, Attempt: attempt, Package: pkg.Data})
 }
