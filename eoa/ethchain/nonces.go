@@ -2,6 +2,7 @@ package ethchain
 
 import (
 	"context"
+	"slices"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
@@ -11,8 +12,8 @@ import (
 )
 
 const (
-	// maxScan limits how many blocks are read to find a transaction. scanned is how
-	// many of them are read in a batch.
+	// maxScan limits how many blocks are read in an Ask to find transactions. scanned
+	// is how many of them are read in a batch.
 	maxScan, scanned = 256, 8
 )
 
@@ -26,6 +27,47 @@ type body struct {
 	} `json:"transactions"`
 }
 
+// user returns the account's transaction with the nonce. found is false if the block
+// has none.
+func (b *body) user(a common.Address, nonce uint64) (user common.Hash, found bool) {
+	for _, tx := range b.Transactions {
+		if tx.From == a && uint64(tx.Nonce) == nonce {
+			return tx.Hash, true
+		}
+	}
+	return user, false
+}
+
+// search looks for the block that used a nonce, which is in the range after < block
+// ≤ upTo. All searches of an Ask share their calls, so that many lost nonces take
+// hardly more round trips than one.
+type search struct {
+	nonce, after, upTo uint64
+	// low is the highest block below the range, or the highest one in it whose
+	// state the node no longer has.
+	low uint64
+}
+
+// narrowed reports whether no further count can make the range smaller.
+func (s *search) narrowed() bool { return s.upTo-s.low <= 1 }
+
+// middle returns the height of the next count.
+func (s *search) middle() uint64 { return s.low + (s.upTo-s.low)/2 }
+
+// learn narrows the range by the count at the middle. known is false if the node no
+// longer has that state.
+func (s *search) learn(count uint64, known bool) {
+	middle := s.middle()
+	switch {
+	case !known:
+		s.low = middle
+	case count > s.nonce:
+		s.upTo = middle
+	default:
+		s.low, s.after = middle, middle
+	}
+}
+
 // users finds the transactions that have used the given nonces. It leaves out a
 // nonce if the node does not know the transaction, or if according to the node the
 // nonce is not used yet.
@@ -37,80 +79,108 @@ func (c *Chain) users(ctx context.Context, out *eoa.Answers, a common.Address, n
 	if err := c.do(ctx, call(&count, "eth_getTransactionCount", a, "latest")); err != nil {
 		return err
 	}
+	var searches []*search
 	for _, used := range nonces {
 		if count == nil || uint64(*count) <= used.Nonce {
 			// The node is behind or on another chain, so it would find no
 			// transaction with the nonce.
 			continue
 		}
-		after, upTo, err := c.narrow(ctx, a, used)
-		if err != nil {
-			return err
+		s := &search{nonce: used.Nonce, after: used.After, upTo: used.UpTo}
+		if s.after >= s.upTo {
+			s.after = 0
 		}
-		user, known, err := c.scan(ctx, a, used.Nonce, after, upTo)
-		if err != nil {
-			return err
-		}
-		if known {
-			out.Users[used.Nonce] = user
-		}
+		s.low = s.after
+		searches = append(searches, s)
 	}
-	return nil
+	if err := c.narrow(ctx, a, searches); err != nil {
+		return err
+	}
+	return c.scan(ctx, out, a, searches)
 }
 
-// narrow searches for the block that used a nonce, by comparing the account's
-// transaction counts at several heights. The block is in the range after < block ≤
-// upTo. The range contains several blocks if the node no longer has the states at
-// the lower heights.
-func (c *Chain) narrow(ctx context.Context, a common.Address, used eoa.UsedNonce) (after, upTo uint64, err error) {
-	if after, upTo = used.After, used.UpTo; after >= upTo {
-		after = 0
-	}
-	for low := after; upTo-low > 1; {
-		middle := low + (upTo-low)/2
-		var count hexutil.Uint64
-		calls := []rpc.BatchElem{call(&count, "eth_getTransactionCount", a, hexutil.Uint64(middle))}
+// narrow makes the range of each search as small as possible, by comparing the
+// account's transaction counts at several heights. A range still contains several
+// blocks if the node no longer has the states at the lower heights.
+func (c *Chain) narrow(ctx context.Context, a common.Address, searches []*search) error {
+	for {
+		var heights []uint64
+		for _, s := range searches {
+			if !s.narrowed() {
+				heights = append(heights, s.middle())
+			}
+		}
+		if len(heights) == 0 {
+			return nil
+		}
+		slices.Sort(heights)
+		heights = slices.Compact(heights)
+		counts := make([]hexutil.Uint64, len(heights))
+		calls := make([]rpc.BatchElem, len(heights))
+		for i, height := range heights {
+			calls[i] = call(&counts[i], "eth_getTransactionCount", a, hexutil.Uint64(height))
+		}
 		if err := c.batch(ctx, calls); err != nil {
-			return 0, 0, err
+			return err
 		}
-		switch {
-		case calls[0].Error != nil: // the node no longer has the state
-			low = middle
-		case uint64(count) > used.Nonce:
-			upTo = middle
-		default:
-			low, after = middle, middle
+		for _, s := range searches {
+			if !s.narrowed() {
+				i, _ := slices.BinarySearch(heights, s.middle())
+				s.learn(uint64(counts[i]), calls[i].Error == nil)
+			}
 		}
 	}
-	return after, upTo, nil
 }
 
-// scan reads the blocks after < block ≤ upTo and searches them for the account's
-// transaction with the nonce. known is false if there are too many blocks, or if
-// the node does not have all of them.
-func (c *Chain) scan(ctx context.Context, a common.Address, nonce, after, upTo uint64) (user common.Hash, known bool, err error) {
-	if upTo-after > maxScan {
-		return user, false, nil
-	}
-	for ; after < upTo; after += min(scanned, upTo-after) {
-		bodies := make([]*body, min(scanned, upTo-after))
-		calls := make([]rpc.BatchElem, len(bodies))
-		for i := range calls {
-			calls[i] = call(&bodies[i], "eth_getBlockByNumber", hexutil.Uint64(after+uint64(i)+1), true)
+// scan reads the blocks in the ranges of the searches, each block once and the
+// lowest ones first, and searches them for the account's transactions with the
+// nonces. It ends a search without an answer if its range has more than maxScan
+// blocks, or if the node does not have all of them. After maxScan blocks it leaves
+// the other searches to the next Ask.
+func (c *Chain) scan(ctx context.Context, out *eoa.Answers, a common.Address, searches []*search) error {
+	open := slices.DeleteFunc(searches, func(s *search) bool { return s.upTo-s.after > maxScan })
+	for read := 0; len(open) > 0 && read < maxScan; {
+		var heights []uint64
+		for _, s := range open {
+			for height := s.after + 1; height <= min(s.after+scanned, s.upTo); height++ {
+				heights = append(heights, height)
+			}
+		}
+		slices.Sort(heights)
+		heights = slices.Compact(heights)
+		heights = heights[:min(scanned, len(heights))]
+		bodies := make([]*body, len(heights))
+		calls := make([]rpc.BatchElem, len(heights))
+		for i, height := range heights {
+			calls[i] = call(&bodies[i], "eth_getBlockByNumber", hexutil.Uint64(height), true)
 		}
 		if err := c.batch(ctx, calls); err != nil {
-			return user, false, err
+			return err
 		}
 		for i, b := range bodies {
-			if calls[i].Error != nil || b == nil || b.Number == nil || uint64(*b.Number) != after+uint64(i)+1 {
-				return user, false, nil
+			if calls[i].Error != nil || b == nil || b.Number == nil || uint64(*b.Number) != heights[i] {
+				bodies[i] = nil
+				continue
 			}
-			for _, tx := range b.Transactions {
-				if tx.From == a && uint64(tx.Nonce) == nonce {
-					return tx.Hash, true, nil
+			read++
+		}
+		open = slices.DeleteFunc(open, func(s *search) bool {
+			for ; s.after < s.upTo; s.after++ {
+				i, asked := slices.BinarySearch(heights, s.after+1)
+				if !asked {
+					return false
+				}
+				if bodies[i] == nil {
+					return true
+				}
+				if user, found := bodies[i].user(a, s.nonce); found {
+					out.Users[s.nonce] = user
+					return true
 				}
 			}
-		}
+			out.Users[s.nonce] = common.Hash{}
+			return true
+		})
 	}
-	return user, true, nil
+	return nil
 }
