@@ -297,12 +297,18 @@ func (f *Fleet) Run(ctx context.Context) error {
 	}
 }
 
-// duePage is the maximum number of due accounts that are fetched at once.
+// duePage is how many accounts are fetched at once, besides those that the fleet
+// works on or could not open.
 const duePage = 256
 
-// takeDue asks the store which accounts have work and starts executors for them.
+// takeDue asks the store which accounts have work and starts executors for them. It
+// asks for as many more as may still be due from earlier calls, because accounts
+// that cannot be opened would otherwise fill the page and starve the others.
 func (f *Fleet) takeDue(ctx context.Context) {
-	due, err := f.store.Due(ctx, f.cfg.Executor.Now(), duePage)
+	f.mu.Lock()
+	limit := duePage + len(f.running) + len(f.opening) + len(f.troubled)
+	f.mu.Unlock()
+	due, err := f.store.Due(ctx, f.cfg.Executor.Now(), limit)
 	if err != nil {
 		if ctx.Err() == nil {
 			f.setProblems(Account{}, Problem{Kind: ProblemStore, Err: err})

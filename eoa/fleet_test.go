@@ -310,6 +310,45 @@ func TestSlowOpeningDelaysNoOther(t *testing.T) {
 	})
 }
 
+// Accounts that cannot be opened, or whose opener hangs, stay due. However many
+// they are, the fleet also takes the accounts that became due later.
+func TestAccountsThatCannotBeOpenedStarveNoOther(t *testing.T) {
+	for _, hangs := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t, 1, 0)
+			cfg := eoa.DefaultFleetConfig()
+			cfg.Executor = w.cfg
+			cfg.Executor.Now = nil
+			ctx, cancel := context.WithCancel(t.Context())
+			for i := range 600 {
+				a := eoa.Account{ChainID: testChain + 1, Address: common.Address{1, byte(i >> 8), byte(i)}}
+				_, err := w.store.Submit(ctx, a, time.Now(), request("a"))
+				require.NoError(t, err)
+			}
+			time.Sleep(time.Second)
+			_, err := w.store.Submit(ctx, w.account, time.Now(), request("later"))
+			require.NoError(t, err)
+			f, err := eoa.NewFleet(cfg, w.store, func(a eoa.Account) (eoa.Chain, eoa.Signer, error) {
+				if a == w.account {
+					return w.chain, w.signer, nil
+				}
+				if hangs {
+					<-ctx.Done()
+				}
+				return nil, nil, errors.New("no node")
+			})
+			require.NoError(t, err)
+			ended := make(chan error, 1)
+			go func() { ended <- f.Run(ctx) }()
+			go mine(ctx, w.chain)
+			time.Sleep(time.Minute)
+			require.Equal(t, eoa.Final, w.get(t, "later").State)
+			cancel()
+			require.ErrorIs(t, <-ended, context.Canceled)
+		})
+	}
+}
+
 // A fleet ends when the opener has returned, because the host closes afterwards what an opener
 // needs. A submission does not wait for it.
 func TestFleetWaitsForItsOpener(t *testing.T) {
