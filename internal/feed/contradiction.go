@@ -9,36 +9,41 @@ import (
 )
 
 var (
-	// ErrApart marks a chain of a node that does not continue the delivered blocks.
+	// ErrApart marks the error for a node whose chain does not continue the
+	// delivered blocks.
 	ErrApart = fmt.Errorf("%w: its chain does not continue the delivered one", submit.ErrContradiction)
-	// ErrExcludes marks such a chain that does not have the finalized block.
+	// ErrExcludes marks the error for a node whose chain does not contain the
+	// finalized block. It wraps ErrApart.
 	ErrExcludes = fmt.Errorf("%w: it excludes the finalized block", ErrApart)
 )
 
-// Exclude returns an error that wraps ErrExcludes and names both blocks: a block of
-// a node, and the finalized one.
+// Exclude returns an error that wraps ErrExcludes, for a node whose chain does
+// not contain the finalized block. The error names the node's block, given by
+// hash and slot, and the finalized block.
 func (c Chain[T]) Exclude(hash jamq.HeaderHash, slot jamq.Slot) error {
 	final := c.Tree.Finalized()
 	return fmt.Errorf("%w: block %s of slot %d is on a chain without block %s of slot %d, which was final before", ErrExcludes, hash, slot, final.Hash, final.Slot)
 }
 
-// LostAfter is the default number of slots after which a feed gives up nodes whose
-// chain contradicts the delivered blocks.
+// LostAfter is the default number of slots after which a feed gives up nodes
+// whose chain contradicts the delivered blocks.
 const LostAfter = 16
 
 // Contradiction measures for how long the chain of a node has contradicted the
-// delivered blocks. A node contradicts itself for a while when it restarts or
-// fetches old blocks, so that only a contradiction that lasts is certain. The zero
-// value means that there is none.
+// delivered blocks. A node that restarts or fetches old blocks contradicts
+// itself for a while, so that only a lasting contradiction proves that its
+// chain is a different one. The zero value means that there is no
+// contradiction.
 type Contradiction struct {
-	noted time.Time     // last call of Note
-	lasts time.Duration // as far as the calls of Note show it
+	noted time.Time     // time of the last call of Note
+	lasts time.Duration // duration so far, as measured by Note
 }
 
-// Note returns err, by which the node contradicts the delivered blocks. If the
-// contradiction has lasted longer than a number of slots, the error wraps lost too.
-// The time between two calls counts for one slot at most, so that a few calls far
-// apart prove nothing about the time between them.
+// Note records that the node contradicts the delivered blocks at this time, and
+// returns err, which describes the contradiction. If the contradiction has
+// lasted longer than the given number of slots, the returned error wraps lost
+// too. The time between two calls counts as at most one slot, because a few
+// calls far apart prove nothing about the time between them.
 func (c *Contradiction) Note(lost error, slots int, slot time.Duration, err error) error {
 	now := time.Now()
 	if !c.noted.IsZero() {
@@ -51,5 +56,5 @@ func (c *Contradiction) Note(lost error, slots int, slot time.Duration, err erro
 	return err
 }
 
-// End notes that the node contradicts nothing.
+// End records that the node no longer contradicts the delivered blocks.
 func (c *Contradiction) End() { *c = Contradiction{} }

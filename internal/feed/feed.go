@@ -1,6 +1,13 @@
-// Package feed has the part that the feeds of submit/jip2 and submit/jamnps
-// share: the loop that catches up with a node again and again, its health, and
-// the two messages to the sink that concern blocks which were delivered before.
+// Package feed has the code that the feeds of submit/jip2 and submit/jamnps
+// share. A feed follows a JAM chain and delivers its blocks to a sink, which is
+// usually a builder. This package contains:
+//
+//   - [Loop], which calls a feed's catch-up function again and again and
+//     records the feed's health
+//   - [Chain], which sends the sink messages about blocks that it already has:
+//     a new best block, and finality
+//   - [Contradiction], which decides when a feed gives up a node that
+//     contradicts the delivered blocks
 package feed
 
 import (
@@ -17,25 +24,28 @@ import (
 	"github.com/jamq/jamq/submit"
 )
 
-// ErrSink marks an error of the sink, after which a feed cannot continue.
+// ErrSink marks an error of the sink. Follow ends with such an error, because
+// the feed cannot leave out the block that the sink has refused.
 var ErrSink = errors.New("feed: block not taken")
 
-// Loop is one run of a feed's Follow at a time, and its health. The zero value
-// is ready. Its methods are safe for concurrent use.
+// Loop runs a feed's Follow, at most once at a time, and records the feed's
+// health. The zero value is ready to use. Its methods are safe for concurrent
+// use.
 type Loop struct {
 	mu     sync.Mutex
 	health submit.FeedHealth
 }
 
-// Health returns the health without the blocks.
+// Health returns the health as far as the loop knows it. The feed itself adds
+// the blocks and the nodes.
 func (l *Loop) Health() submit.FeedHealth {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.health
 }
 
-// Begin returns false if the loop runs already. Otherwise the caller must call
-// End.
+// Begin claims the loop for one run. It returns false if the loop is already
+// running; otherwise the caller must call End.
 func (l *Loop) Begin() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -46,14 +56,14 @@ func (l *Loop) Begin() bool {
 	return true
 }
 
-// End lets the next call of Begin succeed.
+// End ends the run, so that the next call of Begin succeeds.
 func (l *Loop) End() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.health.Following = false
 }
 
-// NoteBest records that the best block has changed.
+// NoteBest records the time of a change of the best block.
 func (l *Loop) NoteBest() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -67,8 +77,8 @@ func (l *Loop) NoteAnswer(took time.Duration) {
 	l.health.AnswerTime = took
 }
 
-// NoteContradiction records that a feed has ignored what a node said, if err wraps
-// submit.ErrContradiction.
+// NoteContradiction counts err if it wraps submit.ErrContradiction. A feed
+// calls it when it ignores something that a node has sent.
 func (l *Loop) NoteContradiction(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -82,12 +92,14 @@ func (l *Loop) noteContradiction(err error) {
 	}
 }
 
-// Run calls catchUp until it returns an error that wraps one of fatal, or wait
-// returns false. It retries after other errors and logs them, at most one in each
-// LogEvery. At least a part of a slot passes between two calls, so that a node whose
-// head changes all the time does not use up the processor. The argument of wait is
-// whether catchUp has failed. Run returns the fatal error, or the error of ctx, or
-// ended.
+// Run calls catchUp again and again until it returns an error that wraps one of
+// fatal, or wait returns false. After any other error, Run tries again, and
+// logs at most one such error in each LogEvery. Run passes to wait whether
+// catchUp has failed. At least a 64th of a slot passes between two calls, so
+// that a node whose head changes all the time does not use up the processor.
+//
+// If ctx has ended, Run returns the error of ctx. Otherwise it returns the
+// fatal error or, if wait has returned false, the error ended.
 func (l *Loop) Run(ctx context.Context, log *slog.Logger, slot time.Duration, catchUp func() error, wait func(failed bool) bool, ended error, fatal ...error) error {
 	var seldom Seldom
 	logged := false
@@ -117,13 +129,14 @@ func (l *Loop) Run(ctx context.Context, log *slog.Logger, slot time.Duration, ca
 	}
 }
 
-// attemptsPerSlot is the maximum number of calls of catchUp in a slot.
+// attemptsPerSlot is the maximum number of times that Run calls catchUp in a
+// slot.
 const attemptsPerSlot = 64
 
-// note records the result of an attempt to catch up.
+// note records the result of an attempt to catch up in the health.
 func (l *Loop) note(ctx context.Context, err error) {
 	if ctx.Err() != nil {
-		return // the attempt was given up
+		return // the attempt was abandoned
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -147,17 +160,20 @@ func isAny(err error, targets []error) bool {
 	return false
 }
 
-// LogEvery is the shortest time between two log messages about the same thing.
+// LogEvery is the shortest time between two log messages about the same
+// problem.
 const LogEvery = time.Minute
 
-// Seldom limits log messages about a thing that a node can cause as often as it
-// likes. The zero value is ready. It is safe for concurrent use.
+// Seldom limits log messages about problems that a node can cause as often as
+// it likes, so that a faulty node cannot fill the log. The zero value is ready
+// to use. Seldom is safe for concurrent use.
 type Seldom struct {
 	mu   sync.Mutex
 	last time.Time
 }
 
-// Do calls log, unless it has called one less than LogEvery ago.
+// Do calls log, unless it has already called a log function within the last
+// LogEvery.
 func (s *Seldom) Do(log func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -167,18 +183,19 @@ func (s *Seldom) Do(log func()) {
 	}
 }
 
-// Chain is the delivered blocks of a feed.
+// Chain gives this package access to the blocks that a feed has delivered.
 type Chain[T any] struct {
-	// Tree has the blocks. Changes hold Mu, the feed's lock.
+	// Tree has the delivered blocks. Mu is the feed's lock, which must be held
+	// while Tree changes.
 	Tree *headers.Tree[T]
 	Mu   *sync.Mutex
-	// Loop is the feed's loop.
+	// Loop is the feed's loop, which records changes of the best block.
 	Loop *Loop
 }
 
-// MakeBest makes a block that was delivered before the best one. The sink knows
-// the block, so only the head changes. accumulated is Block.AccumulatedKnown of
-// the feed's blocks.
+// MakeBest makes a block that was delivered earlier the best block, and reports
+// this to the sink. The sink already knows the block, so only its head changes.
+// accumulated is the value of Block.AccumulatedKnown in the feed's blocks.
 func (c Chain[T]) MakeBest(ctx context.Context, to submit.ChainSink, n *headers.Block[T], accumulated bool) error {
 	block := jamq.Block{Hash: n.Hash, Slot: n.Slot, AccumulatedKnown: accumulated}
 	if n.Parent != nil {
@@ -194,9 +211,10 @@ func (c Chain[T]) MakeBest(ctx context.Context, to submit.ChainSink, n *headers.
 	return nil
 }
 
-// Finalize passes the finality of a delivered block to the sink, unless it is
-// not newer than the finalized one. It returns an error that wraps lost if the
-// block does not descend from the finalized one.
+// Finalize reports to the sink that a delivered block is final, and returns
+// true. If the block is nil, or not newer than the finalized block, it does
+// nothing and returns false. If the block does not descend from the finalized
+// block, Finalize returns an error that wraps lost.
 func (c Chain[T]) Finalize(ctx context.Context, to submit.ChainSink, n *headers.Block[T], lost error) (moved bool, err error) {
 	final := c.Tree.Finalized()
 	switch {
