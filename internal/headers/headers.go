@@ -1,7 +1,7 @@
-// Package headers keeps the tree of the blocks that a feed has delivered: the
-// finalized block and all blocks after it, and the blocks before it that can
-// still be anchors. The feeds of submit/jip2 and submit/jamnps share it. It is
-// not safe for concurrent use.
+// Package headers keeps the tree of the blocks that a feed has delivered. The
+// tree has the finalized block, all blocks after it, and the blocks before it
+// that can still be anchors. The feeds of submit/jip2 and submit/jamnps use it.
+// It is not safe for concurrent use.
 package headers
 
 import (
@@ -14,12 +14,12 @@ import (
 )
 
 // maxAhead is the maximum number of slots that a block may be ahead of the
-// host's clock. Without it, a node could invent a chain of any length, and the
-// feed would fetch all of it.
+// host's clock. Without this limit, a node could invent a chain of any length,
+// and the feed would fetch all of it.
 const maxAhead = 100
 
-// CheckAhead returns an error if a block of the given slot lies too far ahead of
-// the host's clock, whose time is now.
+// CheckAhead returns an error if a slot lies too far ahead of the host's clock,
+// whose time is now. Feeds use it to refuse blocks that a node has invented.
 func CheckAhead(clock jamq.SlotClock, now time.Time, slot jamq.Slot) error {
 	if at := clock.SlotAt(now); slot > at.Add(maxAhead) {
 		return fmt.Errorf("slot %d is ahead of the host's clock, which is at slot %d; want at most %d more", slot, at, maxAhead)
@@ -27,19 +27,21 @@ func CheckAhead(clock jamq.SlotClock, now time.Time, slot jamq.Slot) error {
 	return nil
 }
 
-// Block is a delivered block, identified by Hash, of the given Slot, with the
-// feed's Note.
+// Block is a delivered block in a [Tree]. Hash and Slot identify the block, and
+// Note is data that the feed has attached to it.
 type Block[T any] struct {
 	Hash jamq.HeaderHash
 	Slot jamq.Slot
-	// Height counts blocks, beginning at an arbitrary number.
+	// Height is the parent's height plus 1. The heights of a tree begin at an
+	// arbitrary number.
 	Height uint64
-	// Parent is nil for the oldest retained block.
+	// Parent is the parent of the block, or nil for the oldest retained block.
 	Parent *Block[T]
 	Note   T
 }
 
-// Descends reports whether b is the ancestor itself or a descendant of it.
+// Descends reports whether b is the given ancestor itself or a descendant of
+// it.
 func (b *Block[T]) Descends(ancestor *Block[T]) bool {
 	for b != nil && b.Height > ancestor.Height {
 		b = b.Parent
@@ -47,12 +49,14 @@ func (b *Block[T]) Descends(ancestor *Block[T]) bool {
 	return b == ancestor
 }
 
-// Child returns a new block on top of b that is not in a tree yet.
+// Child returns a new block on top of b, without adding it to a tree: see
+// [Tree.Add].
 func (b *Block[T]) Child(hash jamq.HeaderHash, slot jamq.Slot, note T) *Block[T] {
 	return &Block[T]{Hash: hash, Slot: slot, Height: b.Height + 1, Parent: b, Note: note}
 }
 
-// Tree is the tree of delivered blocks. Create it with [New].
+// Tree is the tree of delivered blocks, in which a feed finds the parent of
+// each new block. Create a tree with [New].
 type Tree[T any] struct {
 	keep            uint64
 	blocks          map[jamq.HeaderHash]*Block[T]
@@ -60,34 +64,37 @@ type Tree[T any] struct {
 	resting         jamq.HeaderHash
 }
 
-// New returns a tree of one final block. recent is the number of blocks after
-// an anchor that may report its packages. best is the best block of the sink
-// after a restart if it is beyond the root, or zero; see [Tree.BestHash].
+// New returns a tree with a single final block, the root. recent is the length
+// of recent history: the number of blocks after an anchor that may report the
+// anchor's packages. best is the best block that the sink knew before a
+// restart, if it is newer than the root, or zero: see [Tree.BestHash].
 func New[T any](root, best jamq.HeaderHash, slot jamq.Slot, recent int, note T) *Tree[T] {
 	keep := uint64(recent) + 1
-	// The height leaves room for the blocks before the root.
+	// The height of the root leaves room for the blocks before it, which have
+	// smaller heights.
 	b := &Block[T]{Hash: root, Slot: slot, Height: keep, Note: note}
 	return &Tree[T]{keep: keep, blocks: map[jamq.HeaderHash]*Block[T]{root: b}, best: b, finalized: b, resting: best}
 }
 
-// Get returns a retained block, or nil.
+// Get returns the block with the given hash, or nil if the tree does not have
+// it.
 func (t *Tree[T]) Get(hash jamq.HeaderHash) *Block[T] { return t.blocks[hash] }
 
 // Len returns the number of retained blocks.
 func (t *Tree[T]) Len() int { return len(t.blocks) }
 
-// All returns the retained blocks in any order.
+// All returns the retained blocks in an arbitrary order.
 func (t *Tree[T]) All() iter.Seq[*Block[T]] { return maps.Values(t.blocks) }
 
 // Best returns the best delivered block.
 func (t *Tree[T]) Best() *Block[T] { return t.best }
 
-// Finalized returns the last final delivered block.
+// Finalized returns the newest final block.
 func (t *Tree[T]) Finalized() *Block[T] { return t.finalized }
 
-// BestHash returns the best block of the sink. After a restart, until SetBest
-// is called, it is the block that the sink knew before. Otherwise a restart
-// would look like a reorg to the sink.
+// BestHash returns the hash of the block that the sink considers best. After a
+// restart, until SetBest is called, this is the block that the sink knew before
+// the restart. Otherwise a restart would look like a reorg to the sink.
 func (t *Tree[T]) BestHash() jamq.HeaderHash {
 	if t.Rests() {
 		return t.resting
@@ -95,10 +102,11 @@ func (t *Tree[T]) BestHash() jamq.HeaderHash {
 	return t.best.Hash
 }
 
-// Rests reports whether SetBest has not been called since a restart.
+// Rests reports whether the sink's best block is still the one from before a
+// restart, because SetBest and Finalize have not been called since.
 func (t *Tree[T]) Rests() bool { return !t.resting.IsZero() }
 
-// Oldest returns the oldest retained block on the finalized chain.
+// Oldest returns the oldest retained block of the finalized chain.
 func (t *Tree[T]) Oldest() *Block[T] {
 	b := t.finalized
 	for b.Parent != nil {
@@ -107,16 +115,18 @@ func (t *Tree[T]) Oldest() *Block[T] {
 	return b
 }
 
-// Excludes reports whether no chain with a block of the given hash and slot has
-// the finalized block. It is certain only for a block that is not newer than the
-// finalized one and not older than the oldest one, because the tree has all
-// blocks of the finalized chain in between. The hash of zeros is no block.
+// Excludes reports whether a block with the given hash and slot is certainly
+// not on a chain with the finalized block. This is certain if the tree lacks
+// the block, although its slot lies between the oldest and the finalized block:
+// the tree has all blocks of the finalized chain in between. For the hash of
+// zeros, which is no block, Excludes returns false.
 func (t *Tree[T]) Excludes(hash jamq.HeaderHash, slot jamq.Slot) bool {
 	return t.blocks[hash] == nil && !hash.IsZero() && slot <= t.finalized.Slot && slot >= t.Oldest().Slot
 }
 
-// Misses reports whether the way back from a newer block to one of the given hash
-// and slot has passed the finalized block without meeting it.
+// Misses reports whether a walk back from a newer block, which has reached a
+// block with the given hash and slot, has passed the finalized block without
+// meeting it.
 func (t *Tree[T]) Misses(hash jamq.HeaderHash, slot jamq.Slot) bool {
 	if b := t.blocks[hash]; b != nil {
 		return !b.Descends(t.finalized)
@@ -124,8 +134,8 @@ func (t *Tree[T]) Misses(hash jamq.HeaderHash, slot jamq.Slot) bool {
 	return slot <= t.finalized.Slot
 }
 
-// Add adds a child of a retained block. If it is the sink's best block, it
-// becomes the best block of the tree.
+// Add adds a child of a retained block. If the child is the best block that the
+// sink knew before a restart, it becomes the best block of the tree.
 func (t *Tree[T]) Add(child *Block[T]) {
 	t.blocks[child.Hash] = child
 	if child.Hash == t.resting {
@@ -133,8 +143,9 @@ func (t *Tree[T]) Add(child *Block[T]) {
 	}
 }
 
-// Precede adds a block before the oldest one. It returns false if there is no
-// room, because an older block cannot be an anchor.
+// Precede adds a block before the oldest one, of which it must be the parent.
+// It returns false without adding the block if the block would be too old to be
+// an anchor.
 func (t *Tree[T]) Precede(hash jamq.HeaderHash, slot jamq.Slot, note T) bool {
 	oldest := t.Oldest()
 	if oldest.Height == 0 || oldest.Height+t.keep <= t.finalized.Height {
@@ -145,13 +156,14 @@ func (t *Tree[T]) Precede(hash jamq.HeaderHash, slot jamq.Slot, note T) bool {
 	return true
 }
 
-// SetBest makes a block the best one.
+// SetBest makes a block of the tree the best one.
 func (t *Tree[T]) SetBest(b *Block[T]) { t.best, t.resting = b, jamq.HeaderHash{} }
 
 // Finalize makes a descendant of the finalized block final. It removes
-// abandoned forks, and final blocks that can no longer be anchors. The best
-// block that the sink knew before a restart is no longer used, because it may
-// be on such a fork.
+// abandoned forks, and final blocks that can no longer be anchors. If the best
+// block is on an abandoned fork, the new final block becomes the best one. The
+// tree then no longer uses the best block that the sink knew before a restart,
+// because that block may be on an abandoned fork too.
 func (t *Tree[T]) Finalize(b *Block[T]) {
 	t.finalized, t.resting = b, jamq.HeaderHash{}
 	if !t.best.Descends(b) {
