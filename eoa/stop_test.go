@@ -269,6 +269,42 @@ func TestSyncingNodeIsNoOtherChain(t *testing.T) {
 	require.False(t, w.told(t, eoa.EventStopped))
 }
 
+// A node that has not caught up stops nothing if it was asked only before and after
+// an outage, or before and after a pause of the executor.
+func TestOutageIsNoOtherChain(t *testing.T) {
+	for name, outage := range map[string]bool{"outage": true, "pause": false} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, 1, 1)
+			c := &behind{Chain: w.chain}
+			e := w.executor(t, w.store, c)
+			require.NoError(t, w.submitAll(e))
+			w.steps(t, e, 40)
+			require.Equal(t, eoa.Final, w.get(t, w.keys[0]).State)
+			w.submit(t, e, request("b"))
+			for range 2 {
+				c.lag = 1000
+				w.step(t, e)
+				w.chain.SetFaults(eoatest.Faults{DropRequest: 1})
+				for began := w.now; w.now.Sub(began) < 2*w.cfg.Fees.StallTimeout; {
+					if outage {
+						w.step(t, e)
+					} else {
+						w.tick(0)
+					}
+				}
+				w.chain.SetFaults(eoatest.Faults{})
+				require.NoError(t, e.Release(context.Background()))
+				e = w.executor(t, w.store, c) // of another process
+			}
+			w.step(t, e)
+			c.lag = 0
+			w.steps(t, e, 60)
+			require.Equal(t, eoa.Final, w.get(t, "b").State)
+			require.False(t, w.told(t, eoa.EventStopped))
+		})
+	}
+}
+
 // An account that is not stopped takes no notice of Resume.
 func TestResumeOfARunningAccount(t *testing.T) {
 	w := newWorld(t, 1, 3)

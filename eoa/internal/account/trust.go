@@ -25,18 +25,16 @@ func (v *View) Trust(c *Rules, now time.Time, look *Look) (b Batch, err error) {
 }
 
 // belowFloor reports whether the Look shows fewer transactions of the account than
-// a finalized block had. A node that is far behind does that for a while. If it
-// lasts for Fees.StallTimeout, the node must be on another chain, and the account
-// stops.
+// a finalized block had. A node that is far behind does that for a while. If all
+// Looks do so for Fees.StallTimeout, the node must be on another chain, and the
+// account stops.
 func (v *View) belowFloor(b *Batch, c *Rules, now time.Time, look *Look) bool {
-	since := &b.Head.BelowSince
-	switch {
-	case look.Latest >= v.Head.Floor:
-		*since = time.Time{}
+	h := &b.Head
+	if look.Latest >= v.Head.Floor {
+		h.BelowSince, h.BelowAt = time.Time{}, time.Time{}
 		return false
-	case since.IsZero() || since.After(now):
-		*since = now
-	case now.Sub(*since) >= c.Fees.StallTimeout:
+	}
+	if lasts(&h.BelowSince, &h.BelowAt, now, c.Fees.StallTimeout) {
 		b.stop(now, CauseOtherChain, fmt.Sprintf("block %d has %d transactions of the account, want at least %d", look.Number, look.Latest, v.Head.Floor))
 	}
 	return true
@@ -60,15 +58,28 @@ func (v *View) ahead(b *Batch, c *Rules, now time.Time, look *Look) bool {
 
 // behind reports whether the Look is older than one that this or an earlier worker
 // has acted on, so that nothing may be decided on it. If the node stays behind for
-// Fees.StallTimeout, the chain itself must have gone back, and behind returns
-// false.
+// Fees.StallTimeout at all Looks, the chain itself must have gone back, and behind
+// returns false.
 func (v *View) behind(c *Rules, now time.Time, look *Look) bool {
 	if look.Number >= v.height && (v.LastLook == nil || look.Finalized >= v.LastLook.Finalized) {
-		v.laggingSince = time.Time{}
+		v.laggingSince, v.laggingAt = time.Time{}, time.Time{}
 		return false
 	}
-	if v.laggingSince.IsZero() {
-		v.laggingSince = now
+	return !lasts(&v.laggingSince, &v.laggingAt, now, c.Fees.StallTimeout)
+}
+
+// pauses is the number of pauses between Looks that a doubt must outlast at least.
+const pauses = 4
+
+// lasts notes a Look that raises a doubt, and reports whether all Looks have raised
+// it for the given time. since is when that began, and at is the last such Look;
+// both are zero if there was none. A pause in which no Look succeeded counts only in
+// part, by a later since, because nothing is known about the node in it.
+func lasts(since, at *time.Time, now time.Time, long time.Duration) bool {
+	if since.IsZero() || at.IsZero() || since.After(now) {
+		*since, *at = now, now
 	}
-	return now.Sub(v.laggingSince) < c.Fees.StallTimeout
+	*since = since.Add(max(0, now.Sub(*at)-long/pauses))
+	*at = now
+	return now.Sub(*since) >= long
 }

@@ -49,9 +49,9 @@ type View struct {
 	// account; 0 means that none is known.
 	mined uint64
 
-	// laggingSince is when the node began to report older blocks than before; zero
-	// if it does not.
-	laggingSince time.Time
+	// laggingSince is when the node began to report older blocks than before, and
+	// laggingAt is when it last did so, as in Head.BelowSince; zero if it does not.
+	laggingSince, laggingAt time.Time
 	// Quiet is the end of the wait that the node requested; zero if it requested
 	// none.
 	Quiet   time.Time
