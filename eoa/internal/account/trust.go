@@ -11,7 +11,7 @@ import (
 func (v *View) Trust(c *Rules, now time.Time, look *Look) (b Batch, err error) {
 	b = v.Batch()
 	doubt := func(why string) error {
-		return fmt.Errorf("%s: count %d, want %d to %d", why, look.Latest, v.Head.Floor, v.Head.Next)
+		return fmt.Errorf("%s: count %d, pending %d, want %d to %d", why, look.Latest, look.Pending, v.Head.Floor, v.Head.Next)
 	}
 	switch {
 	case v.belowFloor(&b, c, now, look):
@@ -43,11 +43,15 @@ func (v *View) belowFloor(b *Batch, c *Rules, now time.Time, look *Look) bool {
 // ahead reports whether the Look shows more transactions of the account than nonces
 // were ever assigned, and is not confirmed yet. A second Look must agree, at least
 // Config.Retry later, because a single wrong answer would make a gap, and filling a
-// gap costs fees.
+// gap costs fees. An exclusive account would stop, also because of a transaction in
+// a pool.
 func (v *View) ahead(b *Batch, c *Rules, now time.Time, look *Look) bool {
-	since := &b.Head.AheadSince
+	since, used := &b.Head.AheadSince, look.Latest
+	if c.Exclusive && look.Pending > v.Head.Accepted {
+		used = max(used, look.Pending)
+	}
 	switch {
-	case !v.Head.Started || look.Latest <= v.Head.Next:
+	case !v.Head.Started || used <= v.Head.Next:
 		*since = time.Time{}
 		return false
 	case since.IsZero() || since.After(now):
