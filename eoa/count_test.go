@@ -75,3 +75,41 @@ func TestCountOfAnotherProgramIsBelieved(t *testing.T) {
 	}
 	require.Equal(t, uint64(4), w.get(t, "later").Nonce)
 }
+
+// An account has sent transactions without the store. One of the first looks comes
+// from a node that is a block behind. No request gets a used nonce.
+func TestFirstNonceNeedsTwoLooks(t *testing.T) {
+	for _, lags := range [][]uint64{{0}, {1}, {0, 1}, {0, 1, 1}, {1, 0, 1}} {
+		w := newWorld(t, 1, 0)
+		for n := range uint64(2) {
+			w.chain.Inject(w.foreign(t, n))
+			w.chain.Mine()
+		}
+		c := &lagging{w.chain, lags}
+		e := w.executor(t, w.store, c)
+		w.submit(t, e, request("a"))
+		for range 5 {
+			w.step(t, e)
+		}
+		w.steps(t, e, 40)
+		require.Equal(t, eoa.Final, w.get(t, "a").State)
+		require.Equal(t, uint64(2), w.get(t, "a").Nonce)
+	}
+}
+
+// lagging is a node that is some blocks behind in its first looks.
+type lagging struct {
+	*eoatest.Chain
+	lags []uint64
+}
+
+func (c *lagging) Look(ctx context.Context, a common.Address) (eoa.Look, error) {
+	l, err := c.Chain.Look(ctx, a)
+	if len(c.lags) > 0 {
+		l.Number -= c.lags[0]
+		l.Latest = c.Count(a, l.Number)
+		l.Pending, l.Preconfirmed = l.Latest, l.Latest
+		c.lags = c.lags[1:]
+	}
+	return l, err
+}

@@ -226,8 +226,9 @@ func TestE2NoGap(t *testing.T) {
 	}
 	e := w.executor(t, w.store, w.chain)
 	w.submit(t, e, request("a"))
-	_, err := e.Step(context.Background())
-	require.NoError(t, err)
+	for range 2 { // the second look agrees with the first
+		w.step(t, e)
+	}
 	require.EqualValues(t, 4, w.get(t, "a").Nonce)
 	w.chain.LosePool()
 	w.steps(t, e, 5)

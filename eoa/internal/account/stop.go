@@ -69,7 +69,7 @@ func (b *Batch) resume(now time.Time) {
 	if b.Head.Stop.Cause == CauseOtherChain {
 		b.Head.Floor, b.Head.Count = 0, 0
 	}
-	b.Head.Stop, b.Head.BelowSince, b.Head.Started = Stop{}, time.Time{}, false
+	b.Head.Stop, b.Head.BelowSince, b.Head.AheadSince, b.Head.Started = Stop{}, time.Time{}, time.Time{}, false
 	b.Head.Resumes++
 	b.Head.Accepted = max(b.Head.Accepted, b.Head.Next)
 	b.Events = append(b.Events, Event{Kind: EventResumed, At: now, Nonce: b.Head.Next})

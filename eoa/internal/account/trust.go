@@ -45,17 +45,24 @@ func (v *View) belowFloor(b *Batch, c *Rules, now time.Time, look *Look) bool {
 // Config.Retry later, because a single wrong answer would make a gap, and filling a
 // gap costs fees. An exclusive account would stop, also because of a transaction in
 // a pool.
+//
+// This includes an account with transactions that is new to the store: its first
+// nonce comes from the Look, and if the node is a block behind, another transaction
+// has that nonce. The second Look must then be of the same height or higher.
 func (v *View) ahead(b *Batch, c *Rules, now time.Time, look *Look) bool {
 	since, used := &b.Head.AheadSince, look.Latest
-	if c.Exclusive && look.Pending > v.Head.Accepted {
+	if (c.Exclusive || !v.Head.Started) && look.Pending > v.Head.Accepted {
 		used = max(used, look.Pending)
 	}
 	switch {
-	case !v.Head.Started || used <= v.Head.Next:
+	case used <= v.Head.Next:
 		*since = time.Time{}
 		return false
 	case since.IsZero() || since.After(now):
 		*since = now
+	}
+	if !v.Head.Started {
+		v.height = max(v.height, look.Number)
 	}
 	return now.Sub(*since) < c.Retry
 }
