@@ -11,23 +11,28 @@ import (
 var (
 	// ErrInvalidConfig is wrapped by every error of [Config.Validate].
 	ErrInvalidConfig = errors.New("told: invalid config")
-	// ErrNotNow means that the queue has accepted a package but the host must not send it yet.
-	// Simple.Dequeue will later return a job that requests the send.
+	// ErrNotNow is returned by [Simple.MarkSubmitted] if the queue has accepted
+	// a package but the host must not send it yet. Simple.Dequeue will later
+	// return a job that requests the send.
 	ErrNotNow = errors.New("told: package must not be sent yet")
 )
 
 // Config is the configuration of a [Feed]. Start from [DefaultConfig].
 type Config struct {
-	// BlockTime is the interval at which the feed makes blocks. A package that is not
-	// guaranteed dies after at most H blocks. A longer BlockTime therefore replaces lost
-	// packages more slowly, but it also replaces fewer packages that are still alive. BlockTime
-	// is at least 1 ms and at most 1000 days. The default is three slots, which is as slow as a
-	// chain that skips two of three slots.
+	// BlockTime is the interval at which the feed makes blocks. A package that
+	// is not guaranteed dies after at most H blocks, the length of recent
+	// history. With a longer BlockTime, the queue therefore replaces lost
+	// packages more slowly, but it also replaces fewer packages that are still
+	// alive.
+	//
+	// BlockTime is at least 1 ms and at most 1000 days. The default is three
+	// slots, the pace of a chain that skips two of three slots.
 	BlockTime time.Duration
-	// Finality is the number of blocks after which a block of the feed is final, and with it
-	// the death of a package in that block. A bundle that has failed is given back to the host
-	// at that time. Finality is at least 1 and at most half of ChainSpec.MaxLookupAnchorAge.
-	// The default is twice H + U + E blocks, within this limit.
+	// Finality is the number of blocks after which a block of the feed becomes
+	// final, and with it the death of a package in that block. A bundle that
+	// has failed is handed back to the host at that time. Finality is at least
+	// 1 and at most half of ChainSpec.MaxLookupAnchorAge. The default is twice
+	// the longest life of a package, H + U + E blocks, within this limit.
 	Finality int
 	// Remember is the number of blocks for which the feed remembers a dead package. If the host
 	// reports the accumulation of such a package, the queue returns bundlequeue.Resurrected.
@@ -41,9 +46,9 @@ func DefaultConfig(spec jamq.ChainSpec) Config {
 	return Config{BlockTime: 3 * spec.SlotDuration, Finality: max(1, min(2*lives, mostFinality(&spec))), Remember: 600}
 }
 
-// mostFinality returns the maximum of Config.Finality. The limit exists because
-// packages name a final block that must not be older than MaxLookupAnchorAge (rule
-// D3).
+// mostFinality returns the maximum of Config.Finality. Packages name a final
+// block that must not be older than MaxLookupAnchorAge (rule D3), so the newest
+// final block must be younger than that.
 func mostFinality(spec *jamq.ChainSpec) int { return int(spec.MaxLookupAnchorAge / 2) }
 
 // Validate returns an error that lists each field out of range, with its value

@@ -9,11 +9,11 @@ import (
 	"github.com/jamq/jamq/bundlequeue"
 )
 
-// Feed makes artificial JAM blocks for a queue whose host sees no blocks. It makes
-// one block in each [Config.BlockTime] and skips no slots. A block contains the
-// events that the host has reported since the block before. A Feed is
-// deterministic, because the time is a parameter. It is not safe for concurrent
-// use. Create it with [NewFeed].
+// Feed makes artificial JAM blocks for a queue whose host sees no blocks. It
+// makes a block in each [Config.BlockTime], which contains the events that the
+// host has reported since the block before. A Feed is deterministic, because
+// the caller passes the time. It is not safe for concurrent use. Create it with
+// [NewFeed].
 type Feed struct {
 	spec jamq.ChainSpec
 	cfg  Config
@@ -23,17 +23,18 @@ type Feed struct {
 // state is the part of a feed that snapshots contain.
 type state struct {
 	Next     time.Time    // when the next block is due; zero before the first one
-	Final    jamq.Block   // without reports
-	Blocks   []jamq.Block // after it, oldest first
-	Packages []told       // that were sent, in the order of their first sends
+	Final    jamq.Block   // the newest final block, without its reports
+	Blocks   []jamq.Block // the blocks after Final, oldest first
+	Packages []told       // the packages that were sent, in the order of their first sends
 }
 
-// told is a package that was sent, with the news of it that the host has reported.
+// told is a package that was sent, with the events about it that the host has
+// reported.
 type told struct {
-	Report                jamq.Report       // of the block in which it is guaranteed
-	State                 bundlequeue.State // the newest one that was reported, or zero
+	Report                jamq.Report       // for the block in which the package is guaranteed
+	State                 bundlequeue.State // the newest state that the host has reported, or zero
 	Lost                  bool              // the host has given it up
-	Reported, Accumulated jamq.Slot         // of the blocks that have it, or zero
+	Reported, Accumulated jamq.Slot         // slots of the blocks with these events, or zero
 }
 
 // NewFeed returns the feed of a new queue. The error wraps [ErrInvalidConfig].
@@ -44,8 +45,8 @@ func NewFeed(spec jamq.ChainSpec, cfg Config) (*Feed, error) {
 	return &Feed{spec: spec, cfg: cfg, state: state{Final: jamq.Block{Hash: hashOf(1), Slot: 1}}}, nil
 }
 
-// hashOf returns the hash of the feed's block in a slot. The hash contains the
-// slot, so that slotOf can read it.
+// hashOf returns the hash of the feed's block in a slot. The slot is a part of
+// the hash, so that slotOf can read it.
 func hashOf(slot jamq.Slot) (h jamq.HeaderHash) {
 	copy(h[:], "told")
 	binary.BigEndian.PutUint32(h[4:], uint32(slot))
@@ -55,9 +56,10 @@ func hashOf(slot jamq.Slot) (h jamq.HeaderHash) {
 // Root returns the block with which a queue begins: see bundlequeue.New.
 func (f *Feed) Root() jamq.Block { return f.Final }
 
-// Sent makes the feed follow a package. It must be called when the package is sent,
-// because the feed ignores events about packages that it does not follow. report is
-// the report that a block will contain when the package is guaranteed.
+// Sent makes the feed follow a package. It must be called when the package is
+// sent, because the feed ignores events about packages that it does not follow.
+// report is the report that the feed puts into a block when the package is
+// guaranteed.
 func (f *Feed) Sent(report jamq.Report) {
 	if f.find(report.Package) == nil {
 		f.Packages = append(f.Packages, told{Report: report})
@@ -74,9 +76,9 @@ func (f *Feed) find(pkg jamq.PackageHash) *told {
 }
 
 // Tell records that the host has seen a package guaranteed, accumulated or
-// finalized. The next blocks of the feed contain this event. Tell ignores unknown
-// packages. It also ignores an event if a later stage is already recorded, for
-// example a guarantee after the accumulation.
+// finalized, so that the next blocks of the feed contain this event. Tell
+// ignores unknown packages. It also ignores an event if a later stage is
+// already recorded, for example a guarantee after the accumulation.
 func (f *Feed) Tell(pkg jamq.PackageHash, state bundlequeue.State) {
 	if p := f.find(pkg); p != nil {
 		p.State = max(p.State, state)
@@ -92,9 +94,10 @@ func (f *Feed) GiveUp(pkg jamq.PackageHash) {
 	}
 }
 
-// Advance makes the blocks that are due and returns them as events for the queue.
-// If very many blocks are due, for example after a night, Advance skips those that
-// are older than the longest life of a package.
+// Advance makes the blocks that are due and returns them as events for the
+// queue. If very many blocks are due, for example after a night, Advance skips
+// the blocks that are older than the longest life of a package plus
+// Config.Finality.
 func (f *Feed) Advance(now time.Time) (events []bundlequeue.Event) {
 	most := f.cfg.Finality + f.spec.RecentHistory + int(f.spec.EpochLength+f.spec.AvailabilityTimeout)
 	if first, back := f.Next.IsZero(), f.Next.Sub(now) > f.cfg.BlockTime; first || back {
@@ -144,9 +147,10 @@ func (f *Feed) extend() jamq.Block {
 	return b
 }
 
-// finalize makes a newer block final if possible, and returns that block. A block
-// becomes final when it is Config.Finality blocks old, or when it has accumulated a
-// package that the host has reported as final.
+// finalize makes a newer block final and returns it, or returns false if no
+// block can become final yet. A block becomes final when it is Config.Finality
+// blocks old, or when it has accumulated a package that the host has reported
+// as final.
 func (f *Feed) finalize() (final jamq.Block, moved bool) {
 	count := max(0, len(f.Blocks)-f.cfg.Finality)
 	for _, p := range f.Packages {
@@ -163,8 +167,9 @@ func (f *Feed) finalize() (final jamq.Block, moved bool) {
 	return f.Final, true
 }
 
-// forget removes packages to which nothing more can happen: their accumulation is
-// final, or no block can report them any more.
+// forget removes the packages that no event can change any more, because their
+// accumulation is final or no block can report them. Dead packages stay for
+// another Config.Remember blocks.
 func (f *Feed) forget() {
 	f.Packages = slices.DeleteFunc(f.Packages, func(p told) bool {
 		if p.Accumulated != 0 {
@@ -174,8 +179,9 @@ func (f *Feed) forget() {
 	})
 }
 
-// dies returns the last slot in which a package can still make progress by the
-// rules of the chain: be reported or, if it is already reported, be accumulated.
+// dies returns the last slot in which a package can still progress by the rules
+// of the chain: it can be reported or, if it is already reported, be
+// accumulated.
 func (p *told) dies(spec *jamq.ChainSpec) jamq.Slot {
 	if p.Reported != 0 {
 		return p.Reported + spec.AvailabilityTimeout + spec.EpochLength
@@ -183,5 +189,6 @@ func (p *told) dies(spec *jamq.ChainSpec) jamq.Slot {
 	return slotOf(p.Report.Anchor) + jamq.Slot(spec.RecentHistory)
 }
 
-// slotOf is the inverse of hashOf.
+// slotOf returns the slot of the feed's block with this hash. It is the inverse
+// of hashOf.
 func slotOf(h jamq.HeaderHash) jamq.Slot { return jamq.Slot(binary.BigEndian.Uint32(h[4:])) }

@@ -12,15 +12,16 @@ import (
 	"github.com/jamq/jamq/bundlequeue"
 )
 
-// Simple is a bundlequeue.Queue with methods in place of events: the host enqueues
-// a bundle, dequeues the next job, and reports its outcome. The queue and its rules
-// are the same. Simple keeps Build and Send effects as jobs for [Simple.Dequeue].
-// Its methods return all other effects, called news: bundlequeue.Changed, Died,
+// Simple is a bundlequeue.Queue with methods in place of events: the host
+// enqueues a bundle, dequeues the next job, and reports the outcome of the job.
+// Simple keeps the queue's Build and Send effects as jobs for [Simple.Dequeue].
+// Its methods return all other effects as news: bundlequeue.Changed, Died,
 // Failed and Resurrected.
 //
-// News that follow from an event on the chain, such as a guarantee, are returned
-// with the next block of the [Feed]. If there is no feed, the methods that begin
-// with On ignore their event. A Simple is not safe for concurrent use.
+// News that follow from an event on the chain, such as a guarantee, are
+// returned with the next block of the [Feed]. If there is no feed, the methods
+// whose names begin with On ignore their event. A Simple is not safe for
+// concurrent use.
 type Simple struct {
 	queue *bundlequeue.Queue
 	feed  *Feed                // nil if the host imports blocks by Step
@@ -41,15 +42,15 @@ func New(cfg bundlequeue.Config, told Config) (*Simple, error) {
 	return &Simple{queue: q, feed: feed}, nil
 }
 
-// snapshot is the encoding of a Simple, as JSON.
+// snapshot is the form in which AppendSnapshot encodes a Simple, as JSON.
 type snapshot struct {
 	Queue []byte
 	Feed  *state
 }
 
-// Restore returns the queue from a snapshot that [Simple.AppendSnapshot] has made.
-// The requests that were open in that queue become jobs. The errors are those of
-// bundlequeue.Restore.
+// Restore returns the queue from a snapshot that [Simple.AppendSnapshot] has
+// made. The requests of that queue that were still open become jobs. The errors
+// are those of bundlequeue.Restore.
 func Restore(cfg bundlequeue.Config, told Config, raw []byte) (*Simple, error) {
 	feed, err := NewFeed(cfg.Spec, told)
 	if err != nil {
@@ -70,9 +71,9 @@ func Restore(cfg bundlequeue.Config, told Config, raw []byte) (*Simple, error) {
 	return restored, nil
 }
 
-// NewSimple wraps the queue of a host that imports JAM blocks with [Simple.Step].
-// From then on, no other code may call the Step method of the queue itself. The
-// open requests of the queue become jobs.
+// NewSimple wraps the queue of a host that imports JAM blocks itself and passes
+// them to [Simple.Step]. The open requests of the queue become jobs. From then
+// on, no other code may call the Step method of the queue.
 func NewSimple(q *bundlequeue.Queue) *Simple {
 	s := &Simple{queue: q}
 	s.keepJobs(q.Open())
@@ -107,8 +108,8 @@ func (s *Simple) AppendSnapshot(b []byte) []byte {
 	return append(b, raw...)
 }
 
-// Job is a task for the host: to build and send a package of a bundle, or to send a
-// package again.
+// Job is a task for the host: either to build and send a package of a bundle,
+// or to send a package again.
 type Job struct {
 	// Number is the number of the rollup block. Version counts the packages of the bundle, and
 	// Attempt counts the sends of a package, both from 1. The host should choose a different
@@ -117,21 +118,21 @@ type Job struct {
 	Version, Attempt int
 	// Core is the core whose guarantors should receive the package.
 	Core jamq.CoreIndex
-	// Package is the package to send again. It is zero if a package must be
-	// built first.
+	// Package is the package to send again. It is zero if the host must build a
+	// package first.
 	Package jamq.PackageHash
-	// Bundle is the bytes of Package. If Package is zero, Bundle is instead the bundle from which
-	// the host must build a package.
+	// Bundle has the bytes of Package. If Package is zero, Bundle is instead
+	// the bundle from which the host must build a package.
 	Bundle []byte
-	// Anchor, MinAnchor and Prerequisites are the conditions for the build: see
-	// bundlequeue.Build.
+	// Anchor, MinAnchor and Prerequisites are conditions for the package that
+	// the host builds: see bundlequeue.Build.
 	Anchor, MinAnchor anchor.Point
 	Prerequisites     []jamq.PackageHash
 
 	ticket uint64
 }
 
-// Step passes an event to the queue and returns the news. Before, it passes the
+// Step passes an event to the queue and returns the news. It first passes the
 // blocks of the feed that are due by now.
 func (s *Simple) Step(now time.Time, ev bundlequeue.Event) (news []bundlequeue.Effect, err error) {
 	effects, err := s.step(now, ev)
@@ -170,8 +171,8 @@ func ticketOf(e bundlequeue.Effect) uint64 {
 	return 0
 }
 
-// open returns the first job that the queue still expects an answer to, or nil. It
-// drops the jobs before that one.
+// open returns the first job that the queue still expects an answer to, or nil.
+// It drops the obsolete jobs before that job.
 func (s *Simple) open() bundlequeue.Effect {
 	for len(s.jobs) > 0 {
 		if s.queue.Expects(ticketOf(s.jobs[0])) {
@@ -260,8 +261,8 @@ func (s *Simple) MarkSubmitted(now time.Time, job Job, pkg jamq.PackageHash, con
 	return append(news, more...), err
 }
 
-// MarkFailed reports that a job could not be done: the package could not be built
-// or sent. The queue repeats the job after a back-off.
+// MarkFailed reports that the host could not build or send the package of a
+// job. The queue repeats the job after a back-off.
 func (s *Simple) MarkFailed(now time.Time, job Job) ([]bundlequeue.Effect, error) {
 	if job.Package.IsZero() {
 		return s.Step(now, bundlequeue.BuildFailed{Ticket: job.ticket})
@@ -311,8 +312,8 @@ func (s *Simple) OnTimeoutOrFailure(now time.Time, pkg jamq.PackageHash) ([]bund
 }
 
 // CheckTimeouts passes the current time to the queue and to the feed. The queue
-// then retries the builds and sends that are due, and packages die whose time is
-// over.
+// then retries the builds and sends that are due, and packages whose time is
+// over die. A host calls CheckTimeouts regularly, for example once per slot.
 func (s *Simple) CheckTimeouts(now time.Time) ([]bundlequeue.Effect, error) {
 	return s.Step(now, bundlequeue.Tick{})
 }
