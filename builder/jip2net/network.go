@@ -1,5 +1,5 @@
-// Package jip2net connects a builder to JAM through the RPC of a JAM node (JIP-2):
-// it implements builder.Network.
+// Package jip2net connects a builder to JAM through the RPC of a JAM node
+// (JIP-2): it implements builder.Network.
 //
 //	network, err := jip2net.Open(ctx, jip2net.Config{
 //		Node: jip2.DefaultConfig("ws://127.0.0.1:19800"),
@@ -17,18 +17,19 @@
 //
 // # What the service must store
 //
-// JIP-2 does not show whether the service has accepted a package, so the service
-// must store this. The program above assumes the simplest way: when the service
-// accepts a package, it writes any value, for example the slot, under the 32 bytes
-// of the package's hash as the key. If it refuses the package, it writes nothing.
-// The value must stay for an epoch (600 slots, or 12 on the tiny chain), and may be
-// removed afterwards. Other keys and values are possible, for example one key with
-// the hashes of an epoch: see jip2.Service. If the service also stores the number
+// JIP-2 does not show whether the service has accepted a package, so the
+// service must store a mark for each package that it accepts. The program above
+// assumes the simplest kind of mark: when the service accepts a package, it
+// writes any value, for example the slot, under the 32 bytes of the package's
+// hash as the key. If it refuses the package, it writes nothing. The value must
+// stay for an epoch (600 slots, or 12 on the tiny chain) and may be removed
+// afterwards. Other keys and values are possible, for example one key with the
+// hashes of an epoch: see jip2.Service. If the service also stores the number
 // of packages that it has accepted, Config.Received can read that number.
 //
-// To this package, a service that accepts packages and stores nothing looks as if
-// it had refused them. The builder then sends their operations again, and finally
-// stops with builder.ErrEvidence.
+// If a service accepts packages but stores no marks, this package concludes
+// that the service has refused them. The builder then sends their operations
+// again, and finally stops with builder.ErrEvidence.
 //
 // All methods are safe for concurrent use.
 package jip2net
@@ -47,43 +48,48 @@ import (
 	"github.com/jamq/jamq/submit/jip2"
 )
 
-// ErrInvalidConfig is wrapped by the error of Open if the configuration cannot be
-// used.
+// ErrInvalidConfig is wrapped by the error of Open if the configuration is
+// invalid.
 var ErrInvalidConfig = errors.New("jip2net: invalid configuration")
 
 // ErrNotFollowing is returned by Pack and Send if the builder does not run yet,
 // because the network then has no feed of JAM blocks.
 var ErrNotFollowing = errors.New("jip2net: the chain is not followed yet")
 
-// Config is the configuration of a network.
+// Config is the configuration of a [Network].
 type Config struct {
-	// Node is the connection to the JAM node.
+	// Node configures the connection to the JAM node.
 	Node jip2.Config
-	// Service is the rollup's service. It also defines under which key the service stores that it
-	// has accepted a package.
+	// Service is the rollup's service. It also defines the key under which the
+	// service stores the mark of an accepted package.
 	Service jip2.Service
 	// LostAfter is the number of slots for which the node's chain may contradict the delivered
 	// blocks before Follow returns jip2.ErrHistoryLost. 0 means 16: see jip2.FeedConfig.
 	LostAfter int
 	// Version is the version of the Gray Paper whose encoding of packages the chain uses.
 	Version codec.Version
-	// Received returns the number of packages that the service has accepted, which it reads
-	// from the storage of the service. With this number, a builder with an empty log detects
-	// that the service is already in use: see builder.Receiver. The function read returns the
-	// value under a key at the newest block, or nil if there is none. If Received is nil, a
-	// service counts as used after its first accumulation, even if that was only a transfer.
+	// Received returns the number of packages that the service has accepted,
+	// which it reads from the service's storage. With this number, a builder
+	// with an empty log detects that the service is already in use: see
+	// builder.Receiver. The function read returns the value under a key at the
+	// newest block, or nil if there is none.
+	//
+	// If Received is nil, a service counts as used after its first
+	// accumulation, even if that accumulation only processed a transfer.
 	Received func(read func(key []byte) ([]byte, error)) (uint64, error)
-	// Accepted returns the package with which the service has accepted the block of a payload:
-	// see builder.Explainer. It reads this from the storage of the service at the finalized
-	// block. If Accepted is nil, a builder whose log has lost the record of a package sends the
-	// block of that package again.
+	// Accepted returns the package with which the service has accepted the
+	// block of a payload, which it reads from the service's storage at the
+	// finalized block: see builder.Explainer. If Accepted is nil, a builder
+	// whose log has lost the record of a package sends the block of that
+	// package again.
 	Accepted func(read func(key []byte) ([]byte, error), payload []byte) (jamq.PackageHash, error)
-	// Package returns the work package for a payload. The network sets the refine context of the
-	// package afterwards.
+	// Package returns the work package for a payload. The network sets the
+	// refine context of the package afterwards.
 	Package func(payload []byte) codec.WorkPackage
-	// Sign sets the authorization token of a package after all other parts of the package are
-	// set. An example is service.Signer.Sign. If Sign is nil, the token is the one that Package
-	// has set. If Sign fails, the builder tries again later.
+	// Sign sets the authorization token of a package after all other parts of
+	// the package are set. An example is service.Signer.Sign. If Sign is nil,
+	// the package keeps the token that Package has set. If Sign returns an
+	// error, the builder tries again later.
 	Sign func(c *codec.Codec, p *codec.WorkPackage) error
 }
 
@@ -104,8 +110,8 @@ var (
 	_ builder.Explainer = (*Network)(nil)
 )
 
-// Open connects to a node, reads the constants of its chain, and checks that the node has the
-// methods that a builder needs. The error wraps one of these:
+// Open connects to a node, reads the constants of its chain, and checks that
+// the node has the methods that a builder needs. The error wraps one of these:
 //
 //   - ErrInvalidConfig
 //   - jip2.ErrUnsupported, with the missing methods
@@ -151,8 +157,8 @@ func (n *Network) Spec() jamq.ChainSpec { return n.spec }
 // Client returns the connection to the node.
 func (n *Network) Client() *jip2.Client { return n.client }
 
-// Heads returns the best and the final JAM block. Both are zero until the builder runs and the
-// network follows the chain.
+// Heads returns the best and the finalized JAM block. Both are zero until the
+// builder runs and the network follows the chain.
 func (n *Network) Heads() (best, finalized jamq.Block) {
 	feed, err := n.following()
 	if err != nil {
@@ -162,8 +168,8 @@ func (n *Network) Heads() (best, finalized jamq.Block) {
 	return jamq.Block{Hash: jamq.HeaderHash(b.HeaderHash), Slot: b.Slot}, jamq.Block{Hash: jamq.HeaderHash(f.HeaderHash), Slot: f.Slot}
 }
 
-// Health returns the condition of the feed of JAM blocks, for an operator. It is zero until the
-// builder runs. It can be called at any time.
+// Health returns the condition of the feed of JAM blocks, for an operator. It
+// is zero until the builder runs.
 func (n *Network) Health() submit.FeedHealth {
 	feed, err := n.following()
 	if err != nil {
@@ -172,10 +178,11 @@ func (n *Network) Health() submit.FeedHealth {
 	return feed.Health()
 }
 
-// Close closes the connection. The builder must have stopped.
+// Close closes the connection to the node. The builder must have stopped
+// before.
 func (n *Network) Close() { n.client.Close() }
 
-// Root implements builder.Network. It is the newest final block.
+// Root implements builder.Network. It returns the node's newest final block.
 func (n *Network) Root(ctx context.Context) (jamq.Block, error) { return n.client.Root(ctx) }
 
 // Received implements builder.Receiver.
@@ -190,7 +197,7 @@ func (n *Network) Received(ctx context.Context) (uint64, error) {
 	}
 	account, err := n.client.ServiceData(ctx, at, n.cfg.Service.ID)
 	if refused := new(jip2.Error); errors.As(err, &refused) && refused.Code == jip2.CodeMethodNotFound {
-		return 0, nil // the node never tells
+		return 0, nil // the node cannot answer this
 	}
 	if err != nil {
 		return 0, err
@@ -213,7 +220,8 @@ func (n *Network) Accepted(ctx context.Context, payload []byte) (jamq.PackageHas
 	return n.cfg.Accepted(n.storageAt(ctx, jamq.HeaderHash(final.HeaderHash)), payload)
 }
 
-// storageAt returns a function that reads the storage of the service at a JAM block.
+// storageAt returns a function that reads the storage of the service as it is
+// after a JAM block.
 func (n *Network) storageAt(ctx context.Context, at jamq.HeaderHash) func(key []byte) ([]byte, error) {
 	return func(key []byte) ([]byte, error) {
 		return n.client.ServiceValue(ctx, at, n.cfg.Service.ID, key)
@@ -258,8 +266,9 @@ func (n *Network) following() (*jip2.Feed, error) {
 	return n.feed, nil
 }
 
-// Follow implements builder.Network. After a restart it observes the packages that
-// may still be on the network, from the last final block that the builder knows.
+// Follow implements builder.Network. It begins at the last final block that the
+// builder knows. After a restart, it also observes the packages that may still
+// be on the network.
 func (n *Network) Follow(ctx context.Context, found submit.Recovery, to submit.ChainSink) error {
 	cfg := n.cfg.feed()
 	if cfg.Logger == nil {
@@ -280,8 +289,8 @@ func (n *Network) Follow(ctx context.Context, found submit.Recovery, to submit.C
 }
 
 // known converts a package that may be on the network to the type that the feed
-// uses, with the package's state up to the final block. The feed delivers the later
-// states again.
+// uses. The result has the package's state at the final block, because the feed
+// delivers all later blocks again.
 func known(out submit.Out, final anchor.Point) jip2.Known {
 	upTo := func(at anchor.Point) jamq.Slot {
 		if at.IsZero() || at.Height > final.Height {
