@@ -1,5 +1,5 @@
-// Package simnet provides a simulated JAM chain as a builder.Network, for programs
-// and tests.
+// Package simnet provides a simulated JAM chain as a builder.Network, for
+// programs and tests that have no JAM node.
 //
 //	network, err := simnet.Tiny(100*time.Millisecond, service, nil)
 //	go network.Run(ctx, nil)
@@ -27,10 +27,11 @@ import (
 	"github.com/jamq/jamq/submit"
 )
 
-// Network is a simulated JAM chain as a builder.Network. Several builders can use
-// it one after the other: each of them gets the blocks after the last final block
-// that it knows, as from a node that has kept the last 8,192 slots. Run drives the
-// chain. All methods are safe for concurrent use.
+// Network is a simulated JAM chain as a builder.Network. Run drives the chain.
+// Like a node that has kept the last 8,192 slots, the network delivers to each
+// builder the blocks after the last final block that this builder knows, so
+// that several builders can use it one after the other. All methods are safe
+// for concurrent use.
 type Network struct {
 	service jamq.ServiceID
 	spec    jamq.ChainSpec
@@ -48,17 +49,17 @@ var (
 	_ builder.Receiver = (*Network)(nil)
 )
 
-// New returns a network for the rollup with the given service. Afterwards, the
-// caller must not use chain directly any more.
+// New returns a network for the rollup with the given service on a simulated
+// chain. From then on, only the network may use chain.
 func New(chain *jamtest.Chain, service jamq.ServiceID) *Network {
 	return &Network{
 		service: service, spec: chain.Config().Spec, root: chain.Best(), driver: jamtest.NewDriver(chain), moved: make(chan struct{}),
 	}
 }
 
-// Tiny returns a network with the constants of the tiny chain and with slots of the
-// given length. The chain begins at the present slot. If change is not nil, it can
-// change the configuration of the chain, for example to add faults.
+// Tiny returns a network with the constants of the tiny chain and with slots of
+// the given length. The chain begins at the current slot. If change is not nil,
+// Tiny calls it with the configuration of the chain, for example to add faults.
 func Tiny(slot time.Duration, service jamq.ServiceID, change func(*jamtest.Config)) (*Network, error) {
 	spec := jamq.Tiny()
 	spec.SlotDuration = slot
@@ -80,11 +81,12 @@ const kept = 8192
 // Spec returns the constants of the chain.
 func (n *Network) Spec() jamq.ChainSpec { return n.spec }
 
-// Driver returns the driver of the chain, for example to change its faults.
+// Driver returns the driver of the chain, with which a test can change the
+// chain's faults.
 func (n *Network) Driver() *jamtest.Driver { return n.driver }
 
-// Run advances the chain in real time, slot by slot, until ctx ends. If see is not nil, Run calls
-// it with each update.
+// Run advances the chain in real time, slot by slot, until ctx ends. If see is
+// not nil, Run calls it with each update of the chain.
 func (n *Network) Run(ctx context.Context, see func(jamtest.Update)) error {
 	return n.driver.Run(ctx, func(u jamtest.Update) {
 		if see != nil {
@@ -103,10 +105,11 @@ func (n *Network) Run(ctx context.Context, see func(jamtest.Update)) error {
 	})
 }
 
-// marked returns blocks as a node with the RPC JIP-2 shows them. On a chain with
-// services, JAM can accumulate a package that the rollup's service ignores or keeps
-// for later. Such a package counts as accumulated in the block in which the service
-// has stored its mark, or in no block.
+// marked corrects Block.Accumulated so that the blocks look as if a node had
+// shown them by JIP-2. On a chain with services, JAM can accumulate a package
+// whose rollup block the service ignores or keeps for later. Such a package
+// counts as accumulated only in the block in which the service has stored its
+// mark, or in no block.
 func (n *Network) marked(blocks []jamq.Block) []jamq.Block {
 	n.driver.View(func(chain *jamtest.Chain) {
 		if chain.Config().Genesis == nil {
@@ -120,8 +123,9 @@ func (n *Network) marked(blocks []jamq.Block) []jamq.Block {
 	return blocks
 }
 
-// applied returns the packages whose rollup blocks the service has applied in a JAM
-// block. These are the newest rollup blocks in the state of the service.
+// applied returns the packages whose rollup blocks the service has applied in
+// the JAM block in. It walks back from the newest rollup block in the service's
+// state.
 func (n *Network) applied(chain *jamtest.Chain, in jamq.Block) (packages []jamq.PackageHash) {
 	value := func(key []byte) []byte {
 		value, _ := chain.Value(n.service, in.Hash, key) // the chain still has the block
@@ -131,11 +135,11 @@ func (n *Network) applied(chain *jamtest.Chain, in jamq.Block) (packages []jamq.
 	for number := last.Number; number > 0; number-- {
 		entry := value(service.EntryKey(number - 1))
 		if len(entry) < common.HashLength {
-			break // of the genesis
+			break // the rollup block is the genesis
 		}
 		pkg := jamq.PackageHash(entry[:common.HashLength])
 		if !bytes.Equal(value(service.MarkKey(pkg)), binary.LittleEndian.AppendUint32(nil, uint32(in.Slot))) {
-			break // of an earlier JAM block
+			break // the rollup block was applied in an earlier JAM block
 		}
 		packages = append(packages, pkg)
 	}
@@ -143,15 +147,15 @@ func (n *Network) applied(chain *jamtest.Chain, in jamq.Block) (packages []jamq.
 	return packages
 }
 
-// Root implements builder.Network. It is the newest final block.
+// Root implements builder.Network. It returns the newest final block.
 func (n *Network) Root(context.Context) (jamq.Block, error) {
 	_, finalized := n.driver.Heads()
 	return finalized, nil
 }
 
-// Received implements builder.Receiver. On a chain with services it returns the number of the last
-// block that the service has applied. On other chains it returns the number of packages that the
-// chain has accumulated and still remembers.
+// Received implements builder.Receiver. On a chain with services it returns the
+// number of the last block that the service has applied. On any other chain it
+// returns how many of the accumulated packages the chain still remembers.
 func (n *Network) Received(context.Context) (received uint64, err error) {
 	n.driver.View(func(chain *jamtest.Chain) {
 		head := chain.Best().Hash
@@ -211,8 +215,8 @@ func (n *Network) Send(_ context.Context, pkg builder.Package, core jamq.CoreInd
 	return n.driver.Submit(jamtest.NewPackage(n.service, pkg.Context, pkg.Data), core, attempt)
 }
 
-// Follow implements builder.Network. It delivers all updates after the last final
-// block that the builder knows.
+// Follow implements builder.Network. It delivers all updates after the last
+// final block that the builder knows.
 func (n *Network) Follow(ctx context.Context, recovered submit.Recovery, to submit.ChainSink) error {
 	f := follower{to: to, since: recovered.Finalized.Hash}
 	if f.since == n.root.Hash {
@@ -248,13 +252,14 @@ func (n *Network) Follow(ctx context.Context, recovered submit.Recovery, to subm
 	}
 }
 
-// ErrOtherChain is wrapped by the error of Follow if the chain does not have, or no
-// longer has, the blocks after the last final block in the builder's log. A
-// simulated chain ends with its process: see builder.Config.NewChain.
+// ErrOtherChain is wrapped by the error of Follow if the chain does not have,
+// or no longer has, the blocks after the last final block in the builder's log.
+// The usual cause is a log that is older than the process, because a simulated
+// chain ends with its process: see builder.Config.NewChain.
 var ErrOtherChain = errors.New("simnet: the log is of another chain")
 
-// find returns the number of the update that delivered a block, counted from 0, and
-// whether there is such an update.
+// find returns the number, counted from 0, of the update that delivered a
+// block. It returns false if no retained update has the block.
 func (n *Network) find(hash jamq.HeaderHash) (number int, found bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -266,12 +271,14 @@ func (n *Network) find(hash jamq.HeaderHash) (number int, found bool) {
 	return 0, false
 }
 
-// follower passes the updates of a chain on to a builder, from a certain block on.
+// follower passes the updates of a chain to a builder, beginning after the
+// blocks that the builder already knows.
 type follower struct {
 	to submit.ChainSink
-	// since is the last block that the builder knows: follower passes on only the blocks after
-	// it. final is the same for finality. When the update with that block has come, the field
-	// is set to zero, and everything after it is passed on.
+	// since is the last block that the builder knows, and final is the last
+	// block that it knows to be final. The follower skips blocks up to since
+	// and finality up to final. It sets each field to zero when it has reached
+	// that block, and from then on skips nothing.
 	since, final jamq.HeaderHash
 }
 
