@@ -9,14 +9,15 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// gate keeps additions of transactions out while a block is undone. During this
-// time the state is already the one before the block, but the pool does not have
-// the transactions of the block yet, so an addition could take the nonce of one of
-// them.
+// gate keeps additions of transactions out of the pool while a block is undone.
+// During this time the state is already that before the block, but the pool
+// does not have the block's transactions yet. An addition could therefore take
+// the nonce of one of them.
 type gate struct {
-	// An addition acquires entrance with weight one while it enters; close acquires the whole
-	// weight to keep additions out. Each addition that has entered holds inside with weight one,
-	// so that close can wait for it.
+	// entrance is acquired with weight one by an addition while it enters, and
+	// with its whole weight by close to keep additions out. inside is held with
+	// weight one by each addition that has entered, so that close can wait for
+	// these additions.
 	entrance, inside *semaphore.Weighted
 }
 
@@ -24,8 +25,8 @@ func newGate() gate {
 	return gate{semaphore.NewWeighted(math.MaxInt32), semaphore.NewWeighted(math.MaxInt32)}
 }
 
-// pass waits while the gate is closed, and then lets an addition enter. The caller
-// must call leave when the addition has ended.
+// pass waits while the gate is closed, and then lets an addition enter. The
+// caller must call leave when the addition has ended.
 func (g *gate) pass() (leave func()) {
 	_ = g.entrance.Acquire(context.Background(), 1) // cannot fail
 	defer g.entrance.Release(1)
@@ -33,15 +34,16 @@ func (g *gate) pass() (leave func()) {
 	return func() { g.inside.Release(1) }
 }
 
-// patience is the time for which an undone block waits for additions that have
-// entered the gate. They do not wait for the log, so an addition takes longer only
-// if the host's State or Precheck hangs, and it must not block everything else. If
-// such an addition later continues with a nonce of the block, it replaces the
-// transaction of the block, and the pool reports that.
+// patience is how long an undone block waits for additions that have entered
+// the gate. Additions inside the gate do not wait for the log. An addition
+// therefore takes longer only if the host's State or Precheck hangs, and then
+// it must not block everything else. If such an addition later continues with a
+// nonce of the block, it replaces the block's transaction, and the pool reports
+// that.
 const patience = time.Second
 
-// close keeps new additions out until open is called. It waits for the additions
-// that have entered, but only for the time patience.
+// close keeps new additions out until open is called. It also waits for the
+// additions that have already entered, but not longer than patience.
 func (g *gate) close(log *slog.Logger) (open func()) {
 	_ = g.entrance.Acquire(context.Background(), math.MaxInt32)
 	ctx, cancel := context.WithTimeout(context.Background(), patience)

@@ -9,31 +9,33 @@ import (
 	"github.com/jamq/jamq/txpool"
 )
 
-// ErrRecord is wrapped by the error of ReplayChange if this package has not written
-// the record.
+// ErrRecord is wrapped by the error of ReplayChange if the record is malformed
+// or was not written by this package, or if it comes after Recovered.
 var ErrRecord = errors.New("mempool: malformed record")
 
-// The first byte of each record is its kind.
+// The first byte of each record is one of these kinds.
 const (
-	// recordPool is a record of txpool.
+	// recordPool begins a record that package txpool has made.
 	recordPool = 'P'
-	// recordReturned confirms that a block was undone and that the pool has its transactions
-	// again. The record contains only the number of that undone block, counted from the start
-	// of the log, in 8 bytes; the transactions themselves are in the records of the pool. A
+	// recordReturned begins a record which confirms that a block was undone and
+	// that the pool has its transactions again. In 8 more bytes, the record
+	// contains the number of that undone block, counted from the start of the
+	// log. The transactions themselves are in the records of the pool. A
 	// checkpoint contains the last such number.
 	recordReturned = 'R'
 )
 
-// history is the list of undone blocks whose transactions the pool must still take
-// back. It is computed from the log, so the same records and blocks always lead to
-// the same history.
+// history is the list of undone blocks whose transactions the pool must still
+// take back. It is computed from the log, so that the same records and blocks
+// always lead to the same history.
 type history struct {
-	// undone contains the blocks whose transactions may be in no record of the pool, in the
-	// order in which they were undone. After a restart the pool takes these transactions back.
+	// undone contains the blocks whose transactions may not be in any record of
+	// the pool, in the order in which the blocks were undone. After a restart
+	// the pool takes these transactions back.
 	undone []undone
-	// count is the number of blocks that were undone so far, which also identifies the last of
-	// them. A block has the same number when the log is read again, because the rollup follows the
-	// log in the same order.
+	// count is the number of blocks that were undone so far, which also
+	// identifies the last of them. Because the rollup follows the log in the
+	// same order, a block has the same number when the log is read again.
 	count uint64
 }
 
@@ -42,8 +44,8 @@ type undone struct {
 	block         txpool.Block
 }
 
-// read processes a record of kind recordReturned: the pool has the transactions of
-// an undone block again, so the block is no longer in the history.
+// read processes a record of kind recordReturned. The pool has the transactions
+// of an undone block again, so read removes the block from the history.
 func (h *history) read(record []byte) error {
 	if len(record) != 9 || record[0] != recordReturned {
 		return fmt.Errorf("%w: %.8x", ErrRecord, record)
@@ -54,7 +56,8 @@ func (h *history) read(record []byte) error {
 	return nil
 }
 
-// undo adds a block that was undone, whose transactions must return to the pool.
+// undo adds a block that was undone, and whose transactions must therefore
+// return to the pool.
 func (h *history) undo(number uint64, block txpool.Block) {
 	h.count++
 	h.undone = append(h.undone, undone{h.count, number, block})

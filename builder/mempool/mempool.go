@@ -18,54 +18,63 @@ import (
 )
 
 var (
-	// ErrNotRecovered is wrapped by the error of a change if the builder has not called
-	// [Pool.Recovered] yet. The pool then has no log to which it could write the change.
+	// ErrNotRecovered is wrapped by the error of a change if the builder has
+	// not called [Pool.Recovered] yet, because the pool then has no log to
+	// write the change to.
 	ErrNotRecovered = errors.New("mempool: no builder has recovered the pool")
-	// ErrPanic is returned by all changes after a function of the host has panicked while a
-	// block was applied or undone. The builder then stops, and the host must open it again with
-	// a new pool. No accepted transaction is lost, because the log has all of them.
+	// ErrPanic is returned by all changes after a function of the host has
+	// panicked while a block was applied or undone. The builder then stops, and
+	// the host must open it again with a new pool. No accepted transaction is
+	// lost, because the log has all of them.
 	ErrPanic = errors.New("mempool: a function of the host has panicked while a block was applied or undone")
 )
 
-// Pool is a txpool.Pool that writes its changes to a builder's log, so that no accepted transaction
-// is lost in a crash. It implements builder.Operations. Create one with [New].
+// Pool is a txpool.Pool that writes its changes to a builder's log, so that no
+// accepted transaction is lost in a crash. It implements builder.Operations.
+// Create a pool with [New].
 type Pool struct {
 	*txpool.Pool
 	log     *slog.Logger
 	baseFee func() *big.Int
-	save    atomic.Pointer[func() error] // of the builder, nil before Recovered
+	save    atomic.Pointer[func() error] // writes changes to the log; nil before Recovered
 	failed  atomic.Bool                  // see ErrPanic
 
-	// moving is locked while the transactions of an undone block move from the state to the
-	// pool. In this time additions wait at the gate, and callers of Hold wait for the lock.
+	// moving is locked while the transactions of an undone block move from the
+	// state to the pool. Meanwhile additions wait at the gate, and callers of
+	// Hold wait for this lock.
 	moving sync.RWMutex
 	gate   gate
 
-	// The goroutine of the builder owns the fields history and recovered.
+	// Only the builder's goroutine uses the fields history and recovered.
 	history   history
 	recovered bool
 
 	mu       sync.Mutex
-	returned [][]byte // records of undone blocks whose transactions the pool has, for TakeChanges
+	returned [][]byte // records for TakeChanges: the pool has the transactions of an undone block
 }
 
-// New returns an empty pool, which accepts transactions after [Pool.Recovered] was
-// called. state must show the accounts after the newest block that the rollup has
-// applied. baseFee returns the base fee of the next block, in wei per gas; nil
-// means that the rollup has no base fee. The error is that of txpool.New.
+// New returns an empty pool, which accepts transactions after [Pool.Recovered]
+// was called. state must show the accounts after the newest block that the
+// rollup has applied. baseFee returns the base fee of the next block, in wei
+// per gas; nil means that the rollup has no base fee. The error is that of
+// txpool.New.
 //
-// The pool does not recover from a panic of state, baseFee or a function of cfg. The
-// panic passes through Add, Build or Next, and the caller can call the method again. If
-// the panic happens on one of the goroutines that examine batches and slow accounts, it
-// ends the process. After a panic while a block is applied or undone, the pool accepts no
-// more changes and the builder stops, because it would repeat Apply or Undo on a state
-// that has already changed: see ErrPanic.
+// The pool does not recover from a panic of state, baseFee or a function of
+// cfg:
 //
-// If cfg.Sender fails for a transaction of a block that is undone, the pool holds
-// the transaction aside. The pool reports transactions that do not stay in it, or
-// that do not return to it, to cfg.Logger. cfg.Observe must not call Add and its
-// variants, Hold, or Submit of the builder, because they wait while a block is
-// undone.
+//   - Usually the panic passes through Add, Build or Next, and the caller can
+//     call the method again.
+//   - If the panic happens on one of the goroutines that examine batches and
+//     slow accounts, it ends the process.
+//   - If the panic happens while a block is applied or undone, the pool accepts
+//     no more changes and the builder stops. Otherwise the builder would repeat
+//     Apply or Undo on a state that has already changed: see ErrPanic.
+//
+// If cfg.Sender fails for a transaction of a block that is undone, the pool
+// holds the transaction aside. The pool reports to cfg.Logger which
+// transactions do not stay in it or cannot return to it. cfg.Observe must not
+// call Hold, Add or a variant of Add, or Submit of the builder, because these
+// calls wait while a block is undone.
 func New(cfg txpool.Config, state txpool.State, baseFee func() *big.Int) (*Pool, error) {
 	p := &Pool{log: cfg.Logger, baseFee: baseFee, gate: newGate()}
 	if p.log == nil {
@@ -114,9 +123,9 @@ func (p *Pool) opened() (save func() error, err error) {
 	}
 }
 
-// admit calls add, which adds transactions to the pool, and then writes the changes
-// to the log. The result of add is whether the pool has at least one of the
-// transactions now; if it has none, admit does not wait for the log.
+// admit calls add, which adds transactions to the pool, and then writes the
+// changes to the log. add returns whether the pool now has at least one of the
+// transactions. If it has none, admit does not wait for the log.
 func (p *Pool) admit(add func() (has bool)) error {
 	save, err := p.opened()
 	if err != nil {
@@ -129,23 +138,23 @@ func (p *Pool) admit(add func() (has bool)) error {
 	return save()
 }
 
-// isKnown reports whether the pool has a transaction, given the error with which
-// adding it ended.
+// isKnown reports whether the pool has a transaction. err is the result of
+// adding it.
 func isKnown(err error) bool { return err == nil || errors.Is(err, txpool.ErrAlreadyKnown) }
 
 // Hold delays the undoing of blocks until release is called, so that the caller
-// sees each transaction either in a block or in the pool. Between the two calls,
-// the caller must not call Add or one of its variants, because they may wait for an
-// undone block.
+// sees each transaction either in a block or in the pool. Between the two
+// calls, the caller must not call Add or one of its variants, because these
+// calls may wait for an undone block.
 func (p *Pool) Hold() (release func()) {
 	p.moving.RLock()
 	return p.moving.RUnlock
 }
 
-// Add adds a transaction to the pool and to the builder's log. The transaction is
-// durable when Add returns nil. The error is one of txpool.Pool.Add,
-// ErrNotRecovered or ErrPanic, or it wraps builder.ErrLog or builder.ErrStopped.
-// This applies to all variants of Add.
+// Add adds a transaction to the pool and to the builder's log. The transaction
+// is durable when Add returns nil. As for all variants of Add, the error is one
+// of txpool.Pool.Add, ErrNotRecovered or ErrPanic, or it wraps builder.ErrLog
+// or builder.ErrStopped.
 func (p *Pool) Add(tx *types.Transaction) error { return p.addOne(p.Pool.Add, tx) }
 
 // AddPrivate is like Add, for a transaction that must not be shown to others until
@@ -181,9 +190,9 @@ func (p *Pool) AddAllRaw(raws [][]byte) (hashes []common.Hash, errs []error) {
 	return hashes, withProblem(problem, errs, len(raws))
 }
 
-// withProblem returns one error for each of n transactions. This is the error of
-// the pool or, if the pool has the transaction but the log has failed, the problem
-// of the log.
+// withProblem returns one error for each of n transactions, for AddAll and
+// AddAllRaw. If the pool has the transaction but the log has failed, this is
+// problem, the error of the log. Otherwise it is the error of the pool.
 func withProblem(problem error, errs []error, n int) []error {
 	if errs == nil {
 		errs = make([]error, n)
@@ -207,8 +216,8 @@ func (p *Pool) Reject(hash common.Hash, reason error) error {
 	return p.change(func() error { return p.Pool.Reject(hash, reason) })
 }
 
-// change makes a change of the pool that is not an addition, and writes it to the
-// log.
+// change makes a change of the pool other than an addition, and writes the
+// change to the log.
 func (p *Pool) change(make func() error) error {
 	save, err := p.opened()
 	if err != nil {
@@ -224,7 +233,7 @@ func (p *Pool) change(make func() error) error {
 // it at its end, when txpool.State shows the block.
 func (p *Pool) Applied(block txpool.Block) {
 	if !p.recovered {
-		return // Recovered reads the accounts
+		return // Recovered reads all accounts later
 	}
 	defer p.refuseAfterPanic()
 	p.logDisplaced(p.Reset(txpool.Head{Included: []txpool.Block{block}, BaseFee: p.baseFee()}))
@@ -255,8 +264,8 @@ func (p *Pool) Undone(number uint64, block txpool.Block, undo func() error) erro
 	return nil
 }
 
-// takeBack puts the transactions of undone blocks back into the pool, and makes the
-// records that confirm this.
+// takeBack puts the transactions of undone blocks back into the pool, and makes
+// the records which confirm that the pool has them.
 func (p *Pool) takeBack() {
 	head := txpool.Head{BaseFee: p.baseFee()}
 	var records [][]byte
@@ -273,8 +282,9 @@ func (p *Pool) takeBack() {
 }
 
 // TakeChanges implements builder.Operations. If a block was undone, the record
-// which confirms that the pool has its transactions comes after the records of
-// these transactions, because a crash may cut off the log between them.
+// which confirms that the pool has the block's transactions comes after the
+// records of these transactions, because a crash may cut off the log in
+// between.
 //
 // After a panic in Applied or Undone, TakeChanges panics too. The builder then
 // stops, and no user gets an answer for a change that is not in the log.
@@ -289,10 +299,10 @@ func (p *Pool) TakeChanges() [][]byte {
 	return append(framed(p.Pool.TakeChanges()), returned...)
 }
 
-// refuseAfterPanic makes the pool refuse all further changes after a panic. Applied
-// and Undone defer it, because they run after the rollup's state has changed. If a
-// function of the host panics there, the builder would make the change again, and
-// the pool would drop transactions because the state has the change twice. The log
+// refuseAfterPanic makes the pool refuse all further changes after a panic.
+// Applied and Undone defer it, because they run when the rollup's state has
+// already changed. After a panic of the host's function, the builder would make
+// the same change again, and the pool would then drop transactions. The log
 // also gets no more changes of the pool.
 func (p *Pool) refuseAfterPanic() {
 	if r := recover(); r != nil {
@@ -301,8 +311,8 @@ func (p *Pool) refuseAfterPanic() {
 	}
 }
 
-// Owns reports whether a record of a rollup's checkpoint belongs to the pool. The
-// rollup must not begin records that it makes itself with the bytes 'P' and 'R'.
+// Owns reports whether a record of a rollup's checkpoint belongs to the pool.
+// The rollup's other records must not begin with the byte 'P' or 'R'.
 func Owns(record []byte) bool {
 	return len(record) > 0 && (record[0] == recordPool || record[0] == recordReturned)
 }
@@ -326,9 +336,9 @@ func (p *Pool) ReplayChange(_ context.Context, change []byte) error {
 	return p.history.read(change)
 }
 
-// Recovered implements builder.Operations. When it has returned, the pool has all
-// transactions of the log that are not in a block. If the pool cannot admit one of
-// them now, it holds the transaction aside.
+// Recovered implements builder.Operations. When it returns, the pool has all
+// transactions of the log that are not in a block. If the pool cannot admit a
+// transaction now, it holds the transaction aside.
 func (p *Pool) Recovered(_ context.Context, save func() error) error {
 	if p.recovered {
 		return fmt.Errorf("%w: Recovered is called twice", ErrRecord)
