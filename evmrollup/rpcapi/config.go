@@ -29,10 +29,10 @@ var namespaces = []string{"eth", "net", "web3", "txpool", "jam", "debug", "trace
 type Config struct {
 	// Client is the name and version of the program, as web3_clientVersion returns it.
 	Client string
-	// API lists the namespaces that clients may call without a token: eth, net, web3, txpool,
-	// jam, debug and trace. Tracing is expensive, so leave out debug and trace if untrusted
-	// clients can reach the node. A client with a token may call all of these namespaces and
-	// also admin.
+	// API lists the namespaces that clients may call without a token: eth, net,
+	// web3, txpool, jam, debug and trace. Tracing is expensive, so leave out
+	// debug and trace if untrusted clients can reach the node. A client with a
+	// token may call all of these namespaces, and also admin.
 	API []string
 	// APIs are additional methods of the host. If such a method has the name of a method of
 	// this package, it replaces that method. If Authenticated is set, only clients with a token
@@ -58,16 +58,20 @@ type Config struct {
 	// geth's engine API: the header is "Authorization: Bearer …", and the token must have been
 	// issued within the last minute. If Secret is empty, there are no administrators.
 	Secret []byte
-	// BatchItems is the maximum number of calls in a batch. BatchBytes is the maximum size, in
-	// bytes, of three answers: the answer to a batch, the data that all calls of an
-	// eth_simulateV1 return together, and an answer of the namespace trace. BodyBytes is the
-	// maximum size of a request over HTTP or WebSocket, in bytes.
+	// BatchItems is the maximum number of calls in a batch. BodyBytes is the
+	// maximum size in bytes of a request over HTTP or WebSocket. BatchBytes is
+	// the maximum size in bytes of each of these:
+	//
+	//   - the answer to a batch
+	//   - the data that all calls of an eth_simulateV1 return together
+	//   - an answer of the namespace trace
 	BatchItems, BatchBytes, BodyBytes int
 	// RequestTime is the maximum duration of an HTTP request, from the first
 	// byte of the request to the last byte of the answer.
 	RequestTime time.Duration
-	// GasCap is the maximum gas and CallTime is the maximum duration of each call that executes
-	// code: eth_call, eth_estimateGas, eth_createAccessList, eth_simulateV1 and all traces.
+	// GasCap is the maximum gas, and CallTime the maximum duration, of each
+	// call that executes code: eth_call, eth_estimateGas, eth_createAccessList,
+	// eth_simulateV1 and all traces.
 	GasCap   uint64
 	CallTime time.Duration
 	// MaxLogs is the maximum number of logs in one answer. LogTerms is the maximum number of
@@ -78,15 +82,17 @@ type Config struct {
 	LogRange, TraceRange uint64
 	// FilterTime is the lifetime of a filter after its client last used it.
 	FilterTime time.Duration
-	// MaxSubscriptions is the maximum number of filters and subscriptions of all clients
-	// together. One for pending transactions counts as a hundred, because it needs a buffer. A
-	// single source may use a tenth of the maximum.
+	// MaxSubscriptions is the maximum number of filters and subscriptions of
+	// all clients together. A filter or subscription for pending transactions
+	// counts as a hundred, because it needs a buffer. A single source may use a
+	// tenth of the maximum.
 	MaxSubscriptions int
-	// Limits are the rate limits for each source and for each of its connections (HTTP or
-	// WebSocket). A source is an IPv4 address, or the first 64 bits of an IPv6 address. Calls
-	// that cost more than a lookup count as Txs, and all bytes that are sent to the node count
-	// as Bytes. Clients with a token are not limited. If Surge.Pressure is nil, the node uses
-	// the fill level of its pool.
+	// Limits are the rate limits for each source and for each of its
+	// connections (HTTP or WebSocket). A source is an IPv4 address, or the
+	// first 64 bits of an IPv6 address. Calls that cost more than a lookup
+	// count as Txs, and all bytes that are sent to the node count as Bytes.
+	// Clients with a token are not limited. If Surge.Pressure is nil, the node
+	// uses the fill level of its pool.
 	Limits ratelimit.Config
 	// LimitLoopback also applies the limits to programs on this machine. A reverse proxy is
 	// such a program, so either the proxy must limit its clients or this field must be set.
@@ -169,9 +175,9 @@ func (c *Config) Validate() error {
 	return nil
 }
 
-// RegisterFlags adds flags to fs that change the configuration. The present values
-// are the defaults of the flags. The flags have geth's names, except for those of
-// the limits.
+// RegisterFlags adds flags to fs that change the configuration. The current
+// values become the defaults of the flags. The flags have geth's names, except
+// for those of the limits, which geth does not have.
 func (c *Config) RegisterFlags(fs *flag.FlagSet) {
 	list := func(p *[]string, name, usage string) {
 		if len(*p) > 0 {
@@ -218,8 +224,8 @@ func (c *Config) registerLimits(fs *flag.FlagSet) {
 	fs.BoolVar(&c.LimitLoopback, "rpc.ratelimit.loopback", c.LimitLoopback, "apply the limits to programs on this machine too")
 }
 
-// burstSeconds is the size of a burst, as the number of seconds for which the
-// permitted rate would allow it.
+// burstSeconds is the size of a burst, given as the number of seconds in which
+// the permitted rate would allow the same amount.
 const burstSeconds = 5
 
 // setRate parses the text of a flag and sets a rate and its burst. It accepts

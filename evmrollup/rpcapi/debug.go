@@ -25,12 +25,13 @@ import (
 	"github.com/jamq/jamq/evmrollup/node"
 )
 
-// debugMethods implements the namespace debug with go-ethereum's tracers. It has
-// those of go-ethereum's methods that neither read nor write files. Tracers must be
-// written in Go; if the client names no tracer, the struct logger is used.
-// JavaScript tracers are refused as not found, because go-ethereum's interpreter
-// for them would add 18 packages and twenty seconds of processor time to a cold
-// build.
+// debugMethods implements the namespace debug with go-ethereum's tracers. It
+// has those of go-ethereum's methods that neither read nor write files. If the
+// client names no tracer, the struct logger is used.
+//
+// Tracers must be written in Go. Tracers in JavaScript are refused as not
+// found, because go-ethereum's interpreter for them would add 18 packages and
+// twenty seconds of processor time to a cold build.
 type debugMethods struct {
 	*api
 	calls *tracers.API
@@ -38,8 +39,8 @@ type debugMethods struct {
 
 func newDebug(a *api) *debugMethods { return &debugMethods{a, tracers.NewAPI(traceBackend{api: a})} }
 
-// trace runs a trace within the limits of the client, and limits the duration and
-// the size of the trace.
+// trace calls run to make a trace, within the rate limit of the client. It also
+// limits the duration and the size of the trace.
 func (d *debugMethods) trace(ctx context.Context, config *tracers.TraceConfig, run func(context.Context, *tracers.TraceConfig) (any, error)) (any, error) {
 	if err := d.limits.call(ctx, "debug", 0); err != nil {
 		return nil, err
@@ -68,9 +69,9 @@ func (d *debugMethods) trace(ctx context.Context, config *tracers.TraceConfig, r
 const muxTracer = "muxTracer"
 
 // checkTracer refuses a tracer that is not written in Go. Without this check,
-// go-ethereum would treat the name as JavaScript and call an interpreter that this
-// program does not contain. That would be a call of a nil function in another
-// goroutine, which ends the process.
+// go-ethereum would treat the name as JavaScript and call an interpreter that
+// this program does not contain. This call of a nil function in another
+// goroutine would end the process.
 func checkTracer(name string, config json.RawMessage) error {
 	names := []string{name}
 	if name == muxTracer && len(config) > 0 {
@@ -146,9 +147,9 @@ type txTrace struct {
 	Result json.RawMessage `json:"result"`
 }
 
-// traceAll traces the transactions of a block from index first to index last, which
-// is not included. It does not use go-ethereum's API, which supports neither the
-// edits of a developer nor impersonated senders.
+// traceAll traces the transactions of a block from index first up to, but not
+// including, index last. It does not use go-ethereum's API, which supports
+// neither the edits of a developer nor impersonated senders.
 func (d *debugMethods) traceAll(ctx context.Context, b *node.Block, first, last int, config *tracers.TraceConfig) ([]txTrace, error) {
 	if _, err := whole(b); err != nil {
 		return nil, err
@@ -174,8 +175,8 @@ func (d *debugMethods) traceAll(ctx context.Context, b *node.Block, first, last 
 	return traces, nil
 }
 
-// traceOne traces one transaction. On return, the state sdb is the state after the
-// transaction instead of the state before.
+// traceOne traces one transaction. sdb must be the state before the
+// transaction, and on return it is the state after it.
 func (d *debugMethods) traceOne(ctx context.Context, b *node.Block, index int, sdb *state.StateDB, block vm.BlockContext, config *tracers.TraceConfig) (json.RawMessage, error) {
 	tx, chain := b.Transactions()[index], d.node.ChainConfig()
 	msg, err := core.TransactionToMessage(tx, d.signer, b.BaseFee())
@@ -259,9 +260,9 @@ func (a *traceArgs) UnmarshalJSON(raw []byte) error {
 	return json.Unmarshal(raw, new(callArgs))
 }
 
-// traceCall decodes the message into go-ethereum's type for arguments, and passes
-// the result to call. The type is a type parameter because other modules cannot
-// name it.
+// traceCall decodes the message into go-ethereum's type for arguments, and
+// passes the result to call. Args is a type parameter because other modules
+// cannot name go-ethereum's type.
 func traceCall[Args any](
 	ctx context.Context, raw json.RawMessage, at *rpc.BlockNumberOrHash, config *tracers.TraceCallConfig,
 	call func(context.Context, Args, *rpc.BlockNumberOrHash, *tracers.TraceCallConfig) (any, error),

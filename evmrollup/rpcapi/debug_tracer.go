@@ -78,8 +78,8 @@ func (t *bounded) result() (json.RawMessage, error) {
 	return t.GetResult()
 }
 
-// runs adds bytes to the size of the result, and stops the tracer if the size
-// becomes too large. It reports whether the tracer may continue.
+// runs adds bytes to the size of the result, and stops the tracer if the result
+// becomes too large. It returns true if the tracer may continue.
 func (t *bounded) runs(bytes int) bool {
 	if t.left -= bytes; t.left < 0 {
 		t.stop(tooManyTraces(t.most))
@@ -142,8 +142,10 @@ func (t *bounded) hook(h *tracing.Hooks) {
 // bytes even if the instruction does not have enough gas.
 const maxPadding = 1 << 20
 
-// hashed returns the size in hex of the data that an instruction hashes, or 0 for
-// other instructions. This data counts because some tracers keep it.
+// hashed returns how many hex digits the data that an instruction hashes takes
+// in the result. This data counts because some tracers keep it. hashed returns
+// 0 for other instructions, and for data so far beyond the memory that the
+// tracers do not copy it.
 func hashed(op byte, scope tracing.OpContext) int {
 	stack := scope.StackData()
 	if vm.OpCode(op) != vm.KECCAK256 || len(stack) < 2 {

@@ -17,8 +17,9 @@ import (
 	"github.com/jamq/jamq/evmrollup"
 )
 
-// devEVM implements the methods of the namespace evm, with which development tools decide when
-// blocks are made and which time they have. The methods exist only in developer mode (Config.Dev).
+// devEVM implements the methods of the namespace evm, with which development
+// tools control when blocks are made and which time they have. The methods
+// exist only in developer mode (Config.Dev).
 type devEVM struct {
 	*api
 	mu        sync.Mutex
@@ -35,8 +36,9 @@ func newEVM(a *api) *devEVM {
 	return e
 }
 
-// maxMined is the maximum number of blocks that one call can order. Each block is a work package,
-// and a JAM core accepts only one package per slot.
+// maxMined is the maximum number of blocks that one call can order. It is small
+// because each block is a work package, and a JAM core accepts only one package
+// per slot.
 const maxMined = 256
 
 // mineArgs is the optional parameter of evm_mine. It is either the time of the
@@ -90,7 +92,8 @@ func (e *devEVM) SetAutomine(on bool) bool {
 	return true
 }
 
-// minInterval is the minimum interval of blocks, which is a slot of developer mode.
+// minInterval is the minimum interval between blocks. It is the duration of a
+// slot in developer mode.
 const minInterval = 100 * time.Millisecond
 
 // SetIntervalMining implements evm_setIntervalMining as Hardhat defines it. If no
@@ -147,7 +150,7 @@ func (t *devTool) SetNextBlockBaseFeePerGas(wei quantity) (bool, error) {
 	return true, nil
 }
 
-// Snapshot implements evm_snapshot. It keeps the present state, and returns a
+// Snapshot implements evm_snapshot. It keeps the current state, and returns a
 // number with which evm_revert can go back to that state.
 func (e *devEVM) Snapshot() (hexutil.Uint64, error) {
 	e.mu.Lock()

@@ -94,11 +94,12 @@ func (w *devWallet) signAny(ctx context.Context, args callArgs) (*filledTransact
 	})
 }
 
-// awaitMined waits, in developer mode, until a transaction that can run is mined.
-// On other nodes for developers, a transaction is already mined when the call that
-// sends it returns, and some clients depend on this. For example, ethers looks for
-// a receipt once, and then again only at the next block, which an idle node never
-// makes. The wait lasts for at most half of Config.RequestTime.
+// awaitMined waits, in developer mode, until a transaction that can run is
+// mined, but at most for half of Config.RequestTime. On other nodes for
+// developers, a transaction is already mined when the call that sends it
+// returns, and some clients depend on this. For example, ethers looks for a
+// receipt once, and then again only at the next block, which an idle node never
+// makes.
 func (a *api) awaitMined(ctx context.Context, hash common.Hash) {
 	if !a.cfg.Dev {
 		return
@@ -112,7 +113,7 @@ func (a *api) awaitMined(ctx context.Context, hash common.Hash) {
 		case s.Block != nil && a.mined(s.Block.NumberU64()):
 			return
 		case s.Block == nil && s.Pool != txpool.StatusPending && s.Pool != txpool.StatusLocked:
-			return // it waits for something else
+			return // the transaction waits for something else
 		}
 		select {
 		case <-look.C:
@@ -121,7 +122,7 @@ func (a *api) awaitMined(ctx context.Context, hash common.Hash) {
 	}
 }
 
-// lookEvery is the time between two checks in awaitMined.
+// lookEvery is the pause between two checks of awaitMined.
 const lookEvery = 10 * time.Millisecond
 
 // SignTransaction implements eth_signTransaction. Unlike geth, it fills in missing arguments.

@@ -22,9 +22,9 @@ var (
 	errUnknownBlock          = errors.New("unknown block")
 )
 
-// whole returns a block for a method that needs the body of the block. If the node
-// has only the header of the block, the error is geth's, with the code 4444. If b
-// is nil, the result is nil.
+// whole returns a block to a method that needs the body of the block. If the
+// node has only the header of the block, whole returns geth's error, with the
+// code 4444. If b is nil, the result is nil.
 func whole(b *node.Block) (*node.Block, error) {
 	if b != nil && b.Pruned {
 		return nil, &history.PrunedHistoryError{}
@@ -51,8 +51,8 @@ const (
 
 var errTooManyBlocks = codedError{errors.New("too many blocks"), codeTooMany}
 
-// simulateError adds to the error of a call that cannot run the error code that
-// eth_simulateV1 defines for it.
+// simulateError adds the error code that eth_simulateV1 defines to the error of
+// a call that cannot run.
 func simulateError(err error) error {
 	for _, known := range []struct {
 		err  error
@@ -162,9 +162,9 @@ func (a *api) reverted(data []byte) error {
 // maxShown is the maximum number of bytes of a custom error's arguments that an error text shows.
 const maxShown = 256
 
-// devReverted returns the same error as reverted, with a text for developers, because
-// the output of a test shows it. If the contract has defined the error itself, the
-// text includes the error's selector and arguments.
+// devReverted returns the same error as reverted, with a text that helps a
+// developer to understand a failed test. If the contract has defined the error
+// itself, the text includes the error's selector and arguments.
 func devReverted(data []byte) error {
 	if _, err := abi.UnpackRevert(data); err == nil || len(data) < 4 {
 		return reverted(data)

@@ -45,9 +45,9 @@ type callArgs struct {
 	AuthorizationList []types.SetCodeAuthorization `json:"authorizationList"`   // EIP-7702
 }
 
-// message checks the arguments, fills in defaults, and returns the message. gasCap
-// is the maximum gas and also the default. If gasCap is 0, the gas of the message
-// is that of the arguments, or 0 if they have no gas.
+// message checks the arguments, fills in defaults, and returns the message.
+// gasCap is the maximum gas and also the default. If gasCap is 0, the message
+// has the gas of the arguments without a limit, or 0 if they have no gas.
 func (c *callArgs) message(baseFee, chainID *big.Int, gasCap uint64) (*core.Message, error) {
 	switch {
 	case c.twoPrices():

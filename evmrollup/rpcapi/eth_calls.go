@@ -29,7 +29,8 @@ type ethCalls struct {
 }
 
 // call is a message together with the block and the state on which it runs. ctx
-// limits the duration of the call, and the caller must call end.
+// limits the duration of the call. The caller must call end when the call has
+// ended.
 type call struct {
 	ctx     context.Context
 	end     context.CancelFunc
@@ -120,11 +121,13 @@ func (a *ethCalls) EstimateGas(ctx context.Context, args callArgs, at *rpc.Block
 }
 
 // runInNextBlock makes a message run in the context of the next block, as a
-// transaction would. Some contracts need more gas if the block number or the time
-// has changed, and developers expect from Hardhat and Anvil, whose blocks are at
-// least a second apart, that the estimate includes this gas. The message sees a
-// time that is at least a second after the block's, or next if that is later.
-// Overrides of the caller take precedence.
+// transaction would. Some contracts need more gas when the block number or the
+// time has changed, and developers who are used to Hardhat and Anvil expect
+// that the estimate includes this gas.
+//
+// The time of the message is next, but at least a second after the time of the
+// block, as in the blocks of Hardhat and Anvil. Overrides of the caller take
+// precedence.
 func (c *call) runInNextBlock(next uint64) {
 	if c.changes.Block.Number == nil {
 		c.changes.Block.Number = new(big.Int).Add(c.block.Number(), common.Big1)
@@ -143,12 +146,14 @@ type accessListResult struct {
 	GasUsed    hexutil.Uint64   `json:"gasUsed"`
 }
 
-// CreateAccessList implements eth_createAccessList. It returns the addresses and
-// slots that a call touches, and the gas that the call uses with this list. The
-// list does not contain the sender, the receiver and the precompiled contracts. The
-// call is repeated until the list no longer changes, because the list can change
-// the result of the call. If the arguments have some prices, the missing prices are
-// those of eth_fillTransaction.
+// CreateAccessList implements eth_createAccessList. It returns the addresses
+// and slots that a call touches, and the gas that the call uses with this list.
+// The list does not contain the sender, the receiver and the precompiled
+// contracts. Because the list can change the result of the call, the call is
+// repeated until the list no longer changes.
+//
+// If the arguments have some prices, the missing prices are those of
+// eth_fillTransaction.
 func (a *ethCalls) CreateAccessList(ctx context.Context, args callArgs, at *rpc.BlockNumberOrHash, state *stateOverride) (_ *accessListResult, err error) {
 	defer ledger.Recover(&err)
 	if args.GasPrice != nil || args.MaxFeePerGas != nil || args.MaxPriorityFeePerGas != nil {
@@ -194,8 +199,9 @@ func (c *call) nonce() uint64 {
 	return c.view.Account(c.message.From).Nonce
 }
 
-// notApplied returns geth's error for a call that cannot be a transaction with the
-// given access list. The error contains the hash that the transaction would have.
+// notApplied returns geth's error for a call that cannot be a transaction with
+// the given access list. The error contains the hash that this transaction
+// would have.
 func (a *ethCalls) notApplied(c *call, args callArgs, list types.AccessList, err error) error {
 	if c.ctx.Err() != nil || errors.Is(err, evm.ErrState) || errors.Is(err, evm.ErrOverride) {
 		return withoutOverride(err)

@@ -24,8 +24,9 @@ type ethFees struct {
 	*api
 	mu     sync.Mutex
 	oracle *gasprice.Oracle
-	// replaced is the node's count of replaced blocks at the time when the oracle was made. If
-	// the node's count is different, the oracle's cache by block number is out of date.
+	// replaced is the node's count of replaced blocks at the time when the
+	// oracle was made. If the count has changed, the oracle's cache by block
+	// number is out of date.
 	replaced uint64
 }
 

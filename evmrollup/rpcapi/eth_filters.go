@@ -17,16 +17,16 @@ import (
 	"github.com/jamq/jamq/evmrollup/node"
 )
 
-// share is the part of Config.MaxSubscriptions that one filter or subscription
-// uses.
+// share is the part of Config.MaxSubscriptions that a single filter or
+// subscription uses.
 type share struct {
 	source string // empty if not limited
 	weight int
 }
 
 // poolBuffer is the number of transactions that a filter or subscription for
-// pending transactions can buffer. When the buffer is full, new transactions are
-// lost. Because of the memory for the buffer, such a filter counts as poolWeight
+// pending transactions can buffer. When the buffer is full, new transactions
+// are lost. Because the buffer needs memory, such a filter counts as poolWeight
 // ordinary filters.
 const poolBuffer, poolWeight = 4096, 100
 
@@ -100,7 +100,8 @@ func (t *filters) sweep() {
 	}
 }
 
-// sourceShare limits each source: it may use the fraction 1/sourceShare of Config.MaxSubscriptions.
+// sourceShare limits how much of Config.MaxSubscriptions a single source may
+// use: one part in sourceShare.
 const sourceShare = 10
 
 func (t *filters) release(s share) {

@@ -11,8 +11,8 @@ import (
 	"github.com/jamq/jamq/evmrollup/node"
 )
 
-// object is a JSON object with the fields of go-ethereum's encoding of a type, and
-// with additional fields.
+// object is a JSON object that has the fields of go-ethereum's encoding of a
+// type, and additional fields of this node.
 type object map[string]any
 
 // encode returns the JSON object for v. It uses go-ethereum's encoding, so that

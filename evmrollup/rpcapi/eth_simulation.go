@@ -195,8 +195,9 @@ func (r *simulatedBlock) call(args *callArgs) error {
 	return r.add(result, capped)
 }
 
-// complete fills in the nonce and the gas of a call. capped is true if the call
-// gets less gas than it requests, because the gas of all calls together is limited.
+// complete fills in the nonce and the gas of a call if they are missing. It
+// also reduces the gas to the amount that is left for all calls together.
+// capped is true if it has reduced the gas.
 func (r *simulatedBlock) complete(args *callArgs) (capped bool, err error) {
 	if args.Nonce == nil {
 		nonce := hexutil.Uint64(r.state.GetNonce(args.from()))

@@ -18,8 +18,8 @@ import (
 // have come on JAM, and returns proofs.
 type jamMethods struct{ *api }
 
-// QueueStatus is the answer of jam_queueStatus. Block numbers are numbers of rollup
-// blocks, unless the comment of a field names a different chain.
+// QueueStatus is the answer of jam_queueStatus. All block numbers are those of
+// rollup blocks. The fields whose names begin with JAM describe the JAM chain.
 type QueueStatus struct {
 	// Pending, Latest and Finalized are the numbers of the blocks with these tags.
 	Pending   hexutil.Uint64 `json:"pending"`

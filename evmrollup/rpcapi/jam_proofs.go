@@ -64,9 +64,10 @@ func (a *jamMethods) GetAccountProof(ctx context.Context, addr common.Address, s
 	return f, proofError(err)
 }
 
-// GetHandoff implements jam_getHandoff. It returns the proof of the validator set
-// that follows the given set. With this proof, a verifier such as examples/verify
-// updates its trust. The error code is CodeNoProofs, also if no set follows yet.
+// GetHandoff implements jam_getHandoff. It returns the proof of the validator
+// set that follows the given set. With this proof, a verifier such as
+// examples/verify updates its trust. The error code is CodeNoProofs if the JAM
+// chain does not provide the proof, or if no set follows yet.
 func (a *jamMethods) GetHandoff(ctx context.Context, set hexutil.Uint64) (_ *proof.Handoff, err error) {
 	defer ledger.Recover(&err)
 	if err := a.limits.call(ctx, "jam_getHandoff", 0); err != nil {

@@ -44,7 +44,7 @@ const codeFollows = -32010
 
 var errFollows = codedError{errors.New("this replica does not lead"), codeFollows}
 
-// errNoLeader is returned if no replica was the leader during the whole time of a
+// errNoLeader is returned if no replica has led during the whole time of a
 // request.
 var errNoLeader = errors.New("no replica leads now; try again")
 
@@ -105,10 +105,10 @@ func (l *leader) drop(client *rpc.Client) {
 	}
 }
 
-// send adds a transaction to the pool, which only the leader has. If the lead moves
-// to another replica during the call, the transaction may already be in the log,
-// and the next leader then knows it. In this case, the error for a known
-// transaction counts as success.
+// send adds a transaction to the pool, which only the leader has. If the lead
+// moves to another replica during the call, the transaction may already be in
+// the log, and the next leader then knows it. In this case, the error for a
+// known transaction counts as success.
 func (a *api) send(ctx context.Context, tx *types.Transaction) error {
 	if a.leader == nil {
 		return a.node.SendTransaction(tx)

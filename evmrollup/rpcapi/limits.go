@@ -20,9 +20,10 @@ import (
 	"github.com/jamq/jamq/txpool"
 )
 
-// limits applies the rate limits to each source and connection. It counts the bytes
-// of every request, and the calls that cost more than a lookup. A connection is
-// identified by the remote address with its port. A nil *limits allows everything.
+// limits applies the rate limits to each source and connection. It counts the
+// bytes of every request, and the calls that cost more than a lookup. A
+// connection is identified by the client's address and port. A nil *limits
+// allows everything.
 type limits struct {
 	limiter  *ratelimit.Limiter
 	loopback bool // limit loopback addresses too
@@ -76,8 +77,8 @@ func (l *limits) call(ctx context.Context, method string, size int) error {
 	return nil
 }
 
-// strike counts an offence of a source that has sent a transaction. It does so if
-// err shows that no honest client would have sent this transaction, or that the
+// strike counts an offence of the source that has sent a transaction, if err
+// shows one of these: no honest client would have sent this transaction, or the
 // transaction was underpriced.
 func (l *limits) strike(ctx context.Context, err error) {
 	source := l.source(ctx)
@@ -90,8 +91,8 @@ func (l *limits) strike(ctx context.Context, err error) {
 	}
 }
 
-// http refuses the requests of sources that exceed their byte rate. It reads the
-// whole body first, because only then is the length of the body certain.
+// http refuses the requests of sources that exceed their byte rate. It reads
+// the whole body first, because the length of the body is certain only then.
 func (l *limits) http(maxBody int, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		source, limited := l.sourceOf(r.RemoteAddr)
@@ -130,9 +131,9 @@ func refuse(w http.ResponseWriter, err error) {
 	_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":null,"error":{"code":`+strconv.Itoa(CodeLimited)+`,"message":`+strconv.Quote(err.Error())+`}}`)
 }
 
-// webSocket makes the node read the WebSocket of a source no faster than the source
-// may send. After the handshake, a WebSocket can no longer be refused with status
-// 429.
+// webSocket makes the node read the WebSocket of a source no faster than the
+// source may send. It slows the connection down because the node can no longer
+// answer with status 429 after the handshake.
 func (l *limits) webSocket(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		source, limited := l.sourceOf(r.RemoteAddr)
@@ -147,8 +148,8 @@ func (l *limits) webSocket(next http.Handler) http.Handler {
 	})
 }
 
-// slowSocket is a ResponseWriter whose hijacked connection is read no faster than
-// the limits allow.
+// slowSocket is a ResponseWriter whose hijacked connection, the WebSocket, is
+// read no faster than the limits allow.
 type slowSocket struct {
 	http.ResponseWriter
 	limiter *ratelimit.Limiter

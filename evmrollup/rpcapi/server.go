@@ -26,9 +26,9 @@ func Handler(n *node.Node, cfg Config) (http.Handler, func(), error) {
 	return d, d.stop, nil
 }
 
-// door is the handler that routes each request to one of two servers. The public
-// server serves all clients. The other server is for clients with a token; it has
-// all namespaces and no limits.
+// door is the handler that routes each request to one of two servers: the
+// public server, which serves all clients, or the server for clients with a
+// token, which has all namespaces and no limits.
 type door struct {
 	page           http.Handler // Config.Page behind the VHosts check; nil if there is none
 	public, admins entrance
@@ -168,8 +168,8 @@ func newServer(a *api, limiter *ratelimit.Limiter, names []string) (*rpc.Server,
 }
 
 // http returns a handler that checks the origin, the host and the token of a
-// request before it calls next. It also limits the duration of a request, from the
-// first byte of its body on.
+// request before it calls next. It also limits the duration of the request,
+// beginning with the first byte of its body.
 func (c *Config) http(next http.Handler, secret []byte) http.Handler {
 	checked := guard.Compressed(withToken(secret, guard.Hosts(c.VHosts, guard.Origins(c.CORS, next))))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -20,8 +20,8 @@ import (
 
 // traceMethods implements the namespace trace, which shows the calls inside
 // transactions. OpenEthereum defined this namespace, and Erigon, Nethermind and
-// reth serve it to explorers. The node executes the blocks again, so it needs the
-// states before them. A call has the same limits as a debug trace.
+// reth serve it to explorers. The node executes the blocks again, so that it
+// needs the states before them. A call has the same limits as a debug trace.
 type traceMethods struct{ *api }
 
 // Block implements trace_block. It returns the traces of all transactions of a block, or null for a
@@ -70,7 +70,8 @@ type traceCriteria struct {
 	Count *math.HexOrDecimal64 `json:"count"`
 }
 
-// Filter implements trace_filter. It executes at most Config.TraceRange blocks.
+// Filter implements trace_filter. It executes at most Config.TraceRange blocks
+// again.
 func (t *traceMethods) Filter(ctx context.Context, criteria traceCriteria) (_ []*flatTrace, err error) {
 	defer ledger.Recover(&err)
 	first, last, err := t.blocks(&criteria)
@@ -132,8 +133,9 @@ func (t *traceMethods) limited(ctx context.Context, run func(context.Context) er
 	return run(ctx)
 }
 
-// run executes the transactions of a block from index first to index last, which is
-// not included. It adds their traces to an answer until the answer is complete.
+// run executes the transactions of a block from index first up to, but not
+// including, index last. It adds their traces to an answer until the answer is
+// complete.
 func (t *traceMethods) run(ctx context.Context, b *node.Block, first, last int, answer *traceAnswer) error {
 	return t.executeAll(ctx, b, first, last, parts{trace: true}, func(x *executed) (more bool, err error) {
 		err = answer.add(x.traces)

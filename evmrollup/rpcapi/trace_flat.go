@@ -80,7 +80,7 @@ func (t *flatTrace) ends() (from common.Address, to *common.Address) {
 }
 
 // flatTracer collects the traces of a transaction. It is used instead of
-// go-ethereum's flatCallTracer for two reasons: that tracer has no limit on its
+// go-ethereum's flatCallTracer for two reasons. That tracer does not limit its
 // size, and it counts the gas that a transaction needs before its first
 // instruction, which OpenEthereum and the other nodes do not count.
 type flatTracer struct {

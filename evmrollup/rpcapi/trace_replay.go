@@ -89,8 +89,9 @@ func (t *traceMethods) ReplayBlockTransactions(ctx context.Context, at rpc.Block
 	return all, err
 }
 
-// replay executes the transactions of a block from index first to index last, which
-// is not included. All answers together have at most Config.BatchBytes bytes.
+// replay executes the transactions of a block from index first up to, but not
+// including, index last. All answers together have at most Config.BatchBytes
+// bytes.
 func (t *traceMethods) replay(ctx context.Context, b *node.Block, first, last int, p parts) ([]*replayed, error) {
 	all, left := []*replayed{}, t.cfg.BatchBytes
 	err := t.limited(ctx, func(ctx context.Context) error {

@@ -88,9 +88,9 @@ func (d *diffTracer) hook(hooks *tracing.Hooks) {
 	}
 }
 
-// at returns the record of an account as it was before its first change. first is
-// true if the record is new: the caller must then set the value that has just
-// changed to its old value.
+// at returns the record of an account as it was before its first change. first
+// is true if the record is new. The caller must then set the value that has
+// just changed to its old value.
 func (d *diffTracer) at(address common.Address) (a *account, first bool) {
 	if a := d.before[address]; a != nil {
 		return a, false

@@ -95,5 +95,5 @@ func (a *txpoolMethods) Inspect(ctx context.Context) (map[string]map[string]map[
 	return content, nil
 }
 
-// quoteNonce returns a nonce in decimal, as txpool_content writes it.
+// quoteNonce returns a nonce in decimal, as the keys of txpool_content have it.
 func quoteNonce(nonce uint64) string { return strconv.FormatUint(nonce, 10) }
