@@ -284,6 +284,23 @@ func TestNoPriceOfBlobs(t *testing.T) {
 	require.Equal(t, eoa.Final, w.get(t, "a").State)
 }
 
+// A request whose limit for blobs is too low waits with that reason, however high
+// its limit for gas is.
+func TestLimitBelowThePriceOfBlobs(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1, 0)
+	e := w.executor(t, w.store, w.chain)
+	q := blobRequest("a")
+	q.MaxBlobFee = uint256.NewInt(2)
+	w.submit(t, e, q)
+	w.steps(t, e, 2)
+	require.Equal(t, eoa.Pending, w.get(t, "a").State)
+	require.Equal(t, "the limit for blobs is below their price of 3 wei", w.get(t, "a").Reason)
+	w.chain.SetBlobFee(1)
+	w.steps(t, e, 60)
+	require.Equal(t, eoa.Final, w.get(t, "a").State)
+}
+
 // rewriter is a signer that signs, or gives back, something else than it was asked.
 type rewriter struct {
 	eoa.Signer

@@ -119,7 +119,8 @@ var errNotLower = errors.New("eoa: a lower price would not pay the base fee")
 //   - If a no-op must stay below the request's limit, reprice returns the market
 //     price.
 func (v *View) reprice(c *Rules, r *Record) (Fees, error) {
-	market, payable := c.Fees.price(v.LastLook, r)
+	market, why := c.Fees.price(v.LastLook, r)
+	payable := why == ""
 	offered, percent := r.offered(), c.Fees.BumpPercent
 	market.raiseTo(&Fees{Cap: v.proven.Cap, Tip: v.proven.Tip})
 	switch r.reasonToSignAgain() {

@@ -8,22 +8,29 @@ import (
 
 // price returns the prices for a new transaction: twice the base fee plus the tip,
 // but at most the limits. Twice the base fee keeps the transaction valid while the
-// base fee rises. price returns false if a limit is below the base fee, or if the
-// price of blobs is needed and unknown.
-func (p *FeePolicy) price(look *Look, r *Record) (Fees, bool) {
-	f, limits := Fees{Tip: look.Tip}, p.limits(r.limits())
+// base fee rises. price returns why it has none if a limit is below the base fee or
+// the price of blobs, or if the price of blobs is needed and unknown.
+func (p *FeePolicy) price(look *Look, r *Record) (f Fees, why string) {
+	limits := p.limits(r.limits())
+	f.Tip = look.Tip
 	f.Cap.Lsh(&look.BaseFee, 1)
 	f.Cap.Add(&f.Cap, &look.Tip)
 	if r.Kind == Blob {
 		if look.BlobFee.IsZero() {
-			return Fees{}, false
+			return Fees{}, "the price of blobs is unknown"
 		}
 		f.Blob.Lsh(&look.BlobFee, 1)
 	}
-	for _, x := range []struct{ price, base, limit *uint256.Int }{{&f.Cap, &look.BaseFee, limits.Fee}, {&f.Blob, &look.BlobFee, limits.BlobFee}} {
+	for _, x := range []struct {
+		price, base, limit *uint256.Int
+		names              string
+	}{
+		{&f.Cap, &look.BaseFee, limits.Fee, "the price limit is below the base fee"},
+		{&f.Blob, &look.BlobFee, limits.BlobFee, "the limit for blobs is below their price"},
+	} {
 		if x.limit != nil && x.limit.Lt(x.price) {
 			if x.limit.Lt(x.base) {
-				return Fees{}, false
+				return Fees{}, fmt.Sprintf("%s of %v wei", x.names, x.base)
 			}
 			x.price.Set(x.limit)
 		}
@@ -31,7 +38,7 @@ func (p *FeePolicy) price(look *Look, r *Record) (Fees, bool) {
 	if f.Cap.Lt(&f.Tip) {
 		f.Tip = f.Cap
 	}
-	return singlePrice(r, f), true
+	return singlePrice(r, f), ""
 }
 
 // singlePrice sets the tip to the cap if the transaction type has only one
@@ -86,15 +93,9 @@ const NoEstimate = "gas could not be estimated"
 // balance; nil counts as unlimited. If it cannot be sent, afford returns the
 // reason, and the view remembers the reason for [View.Problems].
 func (v *View) afford(c *Rules, j *Job, free *uint256.Int) (why string) {
-	fees, ok := c.Fees.price(v.LastLook, &j.Record)
-	j.Fees = fees
+	j.Fees, why = c.Fees.price(v.LastLook, &j.Record)
 	cost := j.cost()
-	switch {
-	case j.Record.Kind == Blob && v.LastLook.BlobFee.IsZero():
-		why = "the price of blobs is unknown"
-	case !ok:
-		why = fmt.Sprintf("the price limit is below the base fee of %v wei", &v.LastLook.BaseFee)
-	case j.Gas == 0:
+	if why == "" && j.Gas == 0 {
 		why = NoEstimate
 	}
 	if why != "" {
