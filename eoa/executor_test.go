@@ -2,10 +2,12 @@ package eoa_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/holiman/uint256"
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq/eoa"
@@ -111,6 +113,29 @@ func TestLargeRequests(t *testing.T) {
 	w.finish(t, e)
 	w.exactlyOnce(t)
 	require.Equal(t, 4, most, "the next are read as soon as there is room for them")
+}
+
+// Requests of MaxInboxBytes that must all wait hold up those behind them, but none
+// of higher priority.
+func TestLargeRequestsThatWait(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1, 0)
+	e := w.executor(t, w.store, w.chain)
+	for i := range 3 {
+		q := request(fmt.Sprint("large", i))
+		q.Metadata, q.MaxFee = make([]byte, eoa.MaxInboxBytes*3/8), uint256.NewInt(1)
+		w.submit(t, e, q)
+	}
+	w.submit(t, e, request("behind"))
+	urgent := request("urgent")
+	urgent.Priority = 1
+	w.submit(t, e, urgent)
+	w.steps(t, e, 40)
+	require.Equal(t, eoa.Final, w.get(t, "urgent").State)
+	require.Equal(t, eoa.Pending, w.get(t, "behind").State)
+	w.chain.SetBaseFee(1)
+	w.steps(t, e, 60)
+	require.Equal(t, eoa.Final, w.get(t, "behind").State)
 }
 
 // Wait notices soon that another process has done the work.

@@ -44,7 +44,9 @@ type Inbox struct {
 
 // MaxInboxBytes limits the size of the requests in an [Inbox], in bytes, so that a
 // worker does not read too much at once. It is the size of 64 blobs, which is more
-// than a block has. Further requests wait until those before them are sent.
+// than a block has. Further requests wait until those before them are sent. If all
+// of those must wait, for example because of their price limits, a request of higher
+// [Request.Priority] still goes before them.
 const MaxInboxBytes = 8 << 20
 
 // Backlog tells how much work an account has. [Fleet.Pick] uses it to compare

@@ -16,9 +16,10 @@ const (
 	// are set.
 	ProblemFunds ProblemKind = "funds"
 	// ProblemRequest means that a request waits for a reason that lies in the
-	// request: its price limit is below the base fee, the price of its blobs is
-	// unknown, or its gas could not be estimated. Err has its key and the reason.
-	// Other requests go on.
+	// request: a price limit of it is below the base fee or the price of blobs, the
+	// price of blobs is unknown, or its gas could not be estimated. Err has its key
+	// and the reason. Other requests go on, unless 16,384 requests, or MaxInboxBytes
+	// of requests, wait before them.
 	ProblemRequest ProblemKind = "request"
 	// ProblemGap means that no known transaction has the nonce in Problem.Nonce, so
 	// that no transaction behind that nonce can be mined. The executor fills the
