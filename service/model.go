@@ -191,8 +191,12 @@ type refined struct {
 	yield common.Hash
 }
 
-// updateIn decodes the output of an operand. It returns false if the operand must
-// not change the storage, because of its authorizer, its package or its encoding.
+// updateIn returns the update of the rollup's state that an operand carries in its
+// output. It returns false, and the operand must be ignored, in these cases:
+//
+//   - The package was authorized by another authorizer than the builder's.
+//   - The output names another package than the one that it came from.
+//   - The output cannot be decoded.
 func (s *state) updateIn(o Operand) (refined, bool) {
 	u, ok := decodeUpdate(o.Output)
 	return u, ok && o.Authorizer == s.authorizer && u.Package == o.Package

@@ -12,8 +12,8 @@ import (
 	"github.com/jamq/jamq/statedb/ubt"
 )
 
-// Open returns a store. If cfg.Disk was used before, the store has the same
-// contents as then, except for pins.
+// Open returns a store. If an earlier store has used cfg.Disk, the new store has the
+// contents of the earlier one, except for its pins.
 //
 // Open checks all records. It computes the root of the oldest kept state, which
 // takes time in proportion to the size of that state. For the other roots, it only

@@ -155,8 +155,10 @@ type ReadMark struct{ keys, codes, named int }
 
 func (r *readLog) mark() ReadMark { return ReadMark{r.byKey.len(), r.code.len(), r.named} }
 
-// rewind removes the reads that were logged after the mark m. A key that was known only as a raw
-// key at the mark becomes a raw key again.
+// rewind removes the reads that were logged after the mark m, for example because
+// the transaction that made them was discarded. If a key was at the mark known only
+// as 32 bytes, and its address or slot was logged later, rewind forgets the address
+// or slot too.
 func (r *readLog) rewind(m ReadMark) {
 	cut(&r.byKey, m.keys, readLess)
 	cut(&r.code, m.codes, codeLess)

@@ -90,10 +90,11 @@ type place struct {
 	rank, seq uint64
 }
 
-// ranked is an entry together with its place in an index. The place is a copy, so
-// that it does not change in snapshots. gas and size are copies too, capped at
-// 2^32-1, so that a session that skips thousands of transactions need not read each
-// entry.
+// ranked is an entry together with its place in an index. The place is copied from
+// the entry, so that the order of a snapshot stays as it is when the entry gets
+// another place later. gas and size are copied too, because a session that skips
+// thousands of transactions would otherwise have to load each entry. Both copies
+// are capped at 2^32-1.
 type ranked struct {
 	place
 	entry     *entry

@@ -45,9 +45,9 @@ func (v *View) contradicts(before, now verdict) bool {
 		v.onMain(before.deadSince) && now.accumulated.Height > before.deadSince.Height
 }
 
-// bury remembers the hash of a dead package when the host forgets the package, so
-// that searchGraves can detect a contradiction later. It does nothing for a package
-// that is not dead.
+// bury remembers the hash of a dead package when the host forgets the package. If
+// the chain accumulates the package nevertheless, the verdict was wrong, and
+// searchGraves detects that. bury does nothing for a package that is not dead.
 func (v *View) bury(t *Trace) {
 	if t.verdict.dead == anchor.Alive {
 		return

@@ -138,8 +138,9 @@ func (c *call) runInNextBlock(next uint64) {
 	}
 }
 
-// accessListResult is the answer of eth_createAccessList. If the call fails with
-// the access list, Error is the reason.
+// accessListResult is the answer of eth_createAccessList. If the call reverts or
+// fails when it is executed with the access list, Error tells why, and the other
+// fields are set nevertheless.
 type accessListResult struct {
 	AccessList types.AccessList `json:"accessList"`
 	Error      string           `json:"error,omitempty"`

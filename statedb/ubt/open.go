@@ -249,8 +249,9 @@ func (o *opener) checkStem(k *Key) {
 	}
 }
 
-// stemOpener reads one stem from a proof: the values at the indices in known, and
-// hashes that stand for the values between them.
+// stemOpener reads one stem, a group of up to 256 values, from a proof while the
+// proof is verified. The proof contains the values at the indices in known, and
+// hashes in place of the values between them.
 type stemOpener struct {
 	*opener
 	partial

@@ -23,8 +23,9 @@ type query []condition
 // index has a key for the block and at least one of them.
 type condition []*cursor
 
-// query returns the conditions of a search for logs in the blocks up to the number
-// to. If every block meets them, the list is empty.
+// query returns the conditions that a block must meet if it may contain a log that
+// eth_getLogs searches for. to is the number of the last block of the search. A
+// search for all logs has no conditions, and every block meets an empty list.
 func (d *database) query(to uint64, addresses []common.Address, topics [][]common.Hash) (q query) {
 	var of condition
 	for _, a := range addresses {

@@ -20,9 +20,10 @@ import (
 	"github.com/jamq/jamq/pebble/pebbledb"
 )
 
-// Disk is a file system in memory whose power fails at a chosen sync. It counts the
-// calls of the tested program whose effects must survive the power failure. Its
-// methods are safe for concurrent use.
+// Disk is a file system in memory for crash tests: its power fails at a sync that
+// the test chooses. The test reports each write that has returned, and Disk counts
+// how many of them returned before the failure, because the effects of these must
+// survive it. The methods of Disk are safe for concurrent use.
 type Disk struct {
 	memory *vfs.MemFS
 
