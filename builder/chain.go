@@ -284,8 +284,8 @@ func (c *chain) nextFinal() (b block, some bool) {
 	return c.finals[0], true
 }
 
-// finished removes the block that nextFinal has returned, after the rollup's Final has returned nil
-// for it.
+// finished removes the block that nextFinal has returned last. Call it only after
+// the rollup's method Final has accepted that block.
 func (c *chain) finished() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

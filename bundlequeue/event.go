@@ -80,11 +80,13 @@ type GiveUp struct {
 	Reason string
 }
 
-// Adopt makes a bundle final that JAM has accumulated with a package which the
-// queue does not know, because the record of the package was lost. The queue cannot
-// verify this, so a host must adopt a bundle only if the service has accepted its
-// block on the finalized chain. The queue then forgets the bundle at once, and
-// builds the next bundle as if it were the first one.
+// Adopt tells the queue that a bundle is final although the queue does not know the
+// package with which JAM has accumulated it. This happens if the record of that
+// package was lost. The queue forgets the bundle at once, and builds the next
+// bundle as if it were the first one.
+//
+// The queue cannot verify what Adopt claims. A host must therefore adopt a bundle
+// only if the service has accepted its block on the finalized chain.
 type Adopt struct {
 	// Number is the rollup block number of the oldest bundle that is not final. The bundle must not
 	// be reserved.

@@ -62,8 +62,13 @@ func decode(record []byte, fields ...any) error {
 	return nil
 }
 
-// past describes a transaction that was admitted before and comes back, from a reverted block, from
-// the transactions held aside, or from the records of a log.
+// past describes a transaction that the pool has admitted before and admits again.
+// It returns from one of these:
+//
+//   - a block that was undone
+//   - the transactions that are held aside, outside of the pool's order, because
+//     they could not be admitted when they came back
+//   - the records of a log, after a restart
 type past struct {
 	tx      *types.Transaction
 	private bool

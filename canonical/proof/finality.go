@@ -54,8 +54,8 @@ type Format interface {
 // Integers are little-endian.
 type Draft struct{}
 
-// draftTag begins each message, so that no signature of a validator's key for
-// another purpose can pass for a vote.
+// draftTag is the beginning of each message that validators sign as a vote. A
+// signature that was made for another purpose can therefore not be used as a vote.
 const draftTag = "jam_finality_precommit"
 
 // Name returns "jam-grandpa-draft-1".

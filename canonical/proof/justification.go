@@ -28,9 +28,9 @@ const (
 // Name returns "jamnp-s-grandpa-draft-1".
 func (Grandpa) Name() string { return "jamnp-s-grandpa-draft-1" }
 
-// Message returns the bytes that a validator signs for p. In the draft, the number
-// of a set has 32 bits. For a larger number, Message returns bytes that no
-// validator signs.
+// Message returns the bytes that a validator signs to vote for p. The draft encodes
+// the number of a validator set in 32 bits. If p has a larger number, Message
+// returns bytes that no validator ever signs, so that no vote for p is valid.
 func (Grandpa) Message(p Precommit) []byte {
 	out := append([]byte(grandpaTag), precommitKind)
 	out = append(out, p.Target.Header[:]...)

@@ -41,9 +41,8 @@ type validator struct {
 	Addr netip.AddrPort
 }
 
-// entropyChapter is the number of the part of the JAM state that has the
-// entropy, which the Gray Paper calls C(6). entropySize is the size of that
-// part in bytes (GP D.2).
+// entropyChapter is the number of the chapter of the JAM state with the entropy,
+// C(6) in the Gray Paper (D.2). entropySize is the size of this chapter in bytes.
 const (
 	entropyChapter = 6
 	entropySize    = 4 * 32

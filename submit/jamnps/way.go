@@ -203,10 +203,10 @@ func (f *Feed) extend(ctx context.Context, now *turn, w *way) error {
 	return nil
 }
 
-// refill fetches the oldest blocks of a way a second time if the way has none
-// in memory. If they do not fit into an answer, refill requests fewer blocks.
-// It keeps the smaller number after any failure, so that even a slow peer can
-// serve a whole way in the end.
+// refill fetches the oldest blocks of w again if none of them are left in memory.
+// If they are too large for one answer, refill requests fewer blocks. After a
+// failure it keeps to the smaller number, so that even a slow peer can deliver all
+// blocks of w in the end, only in more requests.
 func (f *Feed) refill(ctx context.Context, now *turn, w *way) error {
 	for len(w.held) == 0 {
 		held, err := f.fetchAgain(ctx, now, w)

@@ -40,8 +40,9 @@ const (
 	EventCancelled
 	// EventSuperseded means that the request is now Superseded.
 	EventSuperseded
-	// EventNoop means that a no-op transaction was signed for a nonce that no known
-	// transaction has, so that the transactions behind that nonce can be mined.
+	// EventNoop means that a no-op transaction was signed to fill a gap: a nonce that
+	// no known transaction has. Without it, the transactions behind the gap could not
+	// be mined.
 	EventNoop
 	// EventReset means that the next nonce was set as [Client.ResetNonce] ordered.
 	EventReset
