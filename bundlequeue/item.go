@@ -94,8 +94,8 @@ func (it *item) inTrouble() *trouble {
 // number has no bytes yet, and a final bundle does not need them any more.
 func (it *item) hasBundle() bool { return it.state != Reserved && it.state != Finalized }
 
-// dropBundles frees the bytes of the host when the bundle is final, because they may be large and
-// have no further use.
+// dropBundles frees the encoded bundles that the host has enqueued for this number. The queue calls
+// it when the bundle is final, because these bytes may be large and have no further use.
 func (it *item) dropBundles() {
 	it.bundle = nil
 	for _, v := range it.versions {

@@ -46,8 +46,9 @@ func (s storeState) behind(before storeState) bool {
 	return s.version < before.version || s.wake < before.wake || slices.ContainsFunc(before.marks, s.lacks)
 }
 
-// lacks reports whether the commit that m names is missing in s. It returns false
-// if maxMarks newer marks may have pushed m out.
+// lacks reports whether the commit that m names is missing in s. A store keeps only
+// the newest maxMarks marks. If m may have been dropped for that reason, nothing
+// is proved, and lacks returns false.
 func (s storeState) lacks(m account.Mark) bool {
 	for _, k := range s.marks {
 		if k.Witness == m.Witness {

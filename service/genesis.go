@@ -34,8 +34,9 @@ type Genesis struct {
 	Balance uint64
 	// MinItemGas is the least gas for accumulate that a work item must grant. 0 means 100,000.
 	MinItemGas uint64
-	// Preimages are further preimages that the account provides, for example the code of an
-	// authorizer.
+	// Preimages are data that nodes can look up by their hash in the account of the service. The
+	// program of the service is always among them. Preimages adds others, for example the code of
+	// an authorizer.
 	Preimages [][]byte
 }
 

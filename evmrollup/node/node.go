@@ -156,8 +156,9 @@ func (n *Node) open() (err error) {
 
 // deployer is the address of the deterministic deployment proxy. Forge and other
 // tools use this contract to create contracts at the same addresses on all chains.
-// On other chains, the contract is deployed with a transaction that is valid
-// everywhere, but the pool refuses that transaction, as geth does.
+// Other chains get the contract by a transaction that is valid on every chain.
+// Since the pool refuses such a transaction, as geth does, the contract is in the
+// genesis state of this chain.
 //
 // deployerCode is the code of the contract. It passes the data after the first word
 // to CREATE2, with the first word as the salt.

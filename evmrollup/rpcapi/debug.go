@@ -302,7 +302,7 @@ func (b traceBackend) CurrentHeader() *types.Header {
 	return b.node.Resolve(rpc.LatestBlockNumber).Header()
 }
 
-// BlockByHash returns the block with a hash, or nil if the block is unknown. The
+// BlockByHash returns the block with the given hash, or nil if the block is unknown. The
 // tracers then report that the block was not found.
 func (b traceBackend) BlockByHash(_ context.Context, hash common.Hash) (_ *types.Block, err error) {
 	defer ledger.Recover(&err)

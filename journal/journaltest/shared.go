@@ -13,7 +13,8 @@ import (
 // see builder.SharedLog.
 type Shared interface {
 	journal.Journal
-	// Lead is described in builder.SharedLog.
+	// Lead passes the records of the leader to record until this process leads: see
+	// builder.SharedLog.
 	Lead(ctx context.Context, record func(record []byte) error, replaced func() error) error
 }
 

@@ -78,7 +78,7 @@ func (b *Batch) resume(now time.Time) {
 // findUnknownUse stops an exclusive account if the chain shows more used nonces
 // than the store knows, because the store must then have lost writes. This includes
 // a store that knows nothing of the account, because it may have lost everything.
-// After a resume, the first Look is accepted.
+// After a resume, the first trusted Look is accepted.
 func (v *View) findUnknownUse(b *Batch, c *Rules, now time.Time, used uint64) {
 	switch {
 	case used <= max(b.Head.Next, b.Head.Accepted):

@@ -44,8 +44,9 @@ func (w *worker) Work(ctx context.Context, job *river.Job[step]) error {
 	})
 }
 
-// suspend ends the job and inserts the next job in one transaction. From the first
-// statement on, wakers wait for the end of the transaction.
+// suspend ends the job and inserts the account's next job in one transaction. The
+// first statement locks the job, so that a concurrent Engine.Wake waits for the end
+// of the transaction, and then wakes or inserts the next job.
 func (w *worker) suspend(ctx context.Context, tx pgx.Tx, job *river.Job[step], next time.Time, unchanged func(context.Context) error) error {
 	ended, err := river.JobCompleteTx[*riverpgxv5.Driver](ctx, tx, job)
 	if err != nil {
