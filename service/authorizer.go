@@ -15,7 +15,8 @@ import (
 var (
 	// ErrUnauthorized is returned if the authorizer refuses a package.
 	ErrUnauthorized = errors.New("service: unauthorized")
-	// ErrSigner is returned if a key is not an Ed25519 key, or does not make a valid signature.
+	// ErrSigner is returned by NewSigner if a key is not an Ed25519 key, and by Signer.Sign if the
+	// key does not make a valid signature or the package is for another version of the Gray Paper.
 	ErrSigner = errors.New("service: no signature")
 )
 

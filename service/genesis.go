@@ -46,7 +46,9 @@ type Genesis struct {
 const (
 	depositBase = 100
 	depositItem = 10
-	// blockDeposit is the deposit for one block: its commitment, its mark and its entry.
+	// blockDeposit is the deposit for the storage entries of one block. These are the commitment,
+	// the mark (the slot, by package hash), and the entry (the package hash and the header, by
+	// block number).
 	blockDeposit = 3*(depositItem+34) + (18 + 168) + (32 + 4) + (9 + 168)
 	// waitDeposit is the deposit for all updates that wait for one number.
 	waitDeposit = depositItem + 34 + 9 + Rivals*updateSize

@@ -27,11 +27,13 @@ const (
 	// Ahead limits how far blocks can arrive out of order. The service keeps a block until it
 	// can be applied if its number is less than Ahead above the number of the next block.
 	Ahead = 64
-	// Rivals is the maximum number of updates that wait for one number, each on a different
-	// state root. A further update replaces the one that arrived first.
+	// Rivals is the maximum number of updates with the same block number that wait in the storage,
+	// each for a different pre-root. If another update arrives, the service forgets the oldest of
+	// them.
 	Rivals = 4
-	// History is the number of blocks that the service keeps. If the last block has number n,
-	// the storage has the commitments, marks and entries of the blocks n-History+1 to n.
+	// History is the number of blocks that the service remembers. When it applies block n, it
+	// deletes from its storage everything about block n-History, so that the storage does not grow
+	// without limit.
 	History = 4096
 )
 
@@ -71,8 +73,9 @@ func DecodeHeader(payload []byte) (proof.Commitment, error) {
 // bytes, little-endian. It is absent before the service has applied block 1.
 func CountKey() []byte { return []byte("n") }
 
-// EntryKey returns the storage key of the entry of block i+1. The value is the hash
-// of the block's package, followed by the block's header.
+// EntryKey returns the storage key under which a reader finds block i+1 by its number.
+// The value is the hash of the work package that contained the block, followed by the
+// block's header.
 func EntryKey(i uint64) []byte { return numbered("i", i) }
 
 // MarkKey returns the storage key of the mark by which the service records that it
@@ -84,9 +87,9 @@ func MarkKey(pkg jamq.PackageHash) []byte { return pkg[:] }
 // accepts packages of this authorizer only.
 func AuthorizerKey() []byte { return []byte("authorizer") }
 
-// waitingKey returns the storage key of the updates that wait until the block with
-// their number is the next. The value is a list of outputs of refine, the newest
-// first.
+// waitingKey returns the storage key of the updates that arrived too early for a block
+// number: they wait until all earlier blocks are applied. The value is a list of
+// outputs of refine, newest first.
 func waitingKey(number uint64) []byte { return numbered("p", number) }
 
 func numbered(prefix string, number uint64) []byte {

@@ -33,8 +33,8 @@ func (s Storage) Write(changes Storage) {
 	}
 }
 
-// Operand is the result of refine for one work item, as the chain passes it to
-// accumulate.
+// Operand is the input of accumulate for one work item: the result of refine, and the
+// package in which the item arrived.
 type Operand struct {
 	// Package is the hash of the work package.
 	Package jamq.PackageHash
@@ -108,8 +108,9 @@ type state struct {
 	last       proof.Commitment // to the last block
 }
 
-// read returns the value of a key with the changes so far, or nil if the key is
-// absent.
+// read returns the value of a key as accumulate sees it: the value that this call has
+// already written or, if it has written none, the stored value. The result is nil if
+// the key is absent.
 func (s *state) read(key string) []byte {
 	if value, changed := s.changes[key]; changed {
 		return value
@@ -146,8 +147,9 @@ func Last(get func(key string) []byte) (proof.Commitment, error) {
 	return last, nil
 }
 
-// ErrOtherBlock is returned if the service has applied a different block with the
-// number of the payload's block.
+// ErrOtherBlock is returned by Accepted if the service has applied a different block
+// with the same number as the block in question, or has forgotten that number because
+// it is too old.
 var ErrOtherBlock = errors.New("service: it has applied another block with this number")
 
 // Accepted tells a builder whether the service has applied the block of a payload.
@@ -191,11 +193,11 @@ type refined struct {
 	yield common.Hash
 }
 
-// updateIn returns the update of the rollup's state that an operand carries in its
-// output. It returns false, and the operand must be ignored, in these cases:
+// updateIn decodes the output of refine in an operand. It returns false in the
+// following cases, in which accumulate must ignore the operand:
 //
-//   - The package was authorized by another authorizer than the builder's.
-//   - The output names another package than the one that it came from.
+//   - The package was not authorized by the authorizer that the service accepts.
+//   - The output names a different package than the one that contained the work item.
 //   - The output cannot be decoded.
 func (s *state) updateIn(o Operand) (refined, bool) {
 	u, ok := decodeUpdate(o.Output)
@@ -213,8 +215,9 @@ func decodeUpdate(output []byte) (refined, bool) {
 	return refined{c, common.Hash(hash)}, err == nil
 }
 
-// wait keeps an update in the storage until its block is the next, unless an update
-// with the same number and pre-root waits already.
+// wait stores an update that arrived before its predecessor, so that apply can use it
+// later. It does nothing if an update with the same number and pre-root is already
+// stored.
 func (s *state) wait(u refined, output []byte) {
 	key := string(waitingKey(u.Number))
 	list := s.read(key)
@@ -225,7 +228,8 @@ func (s *state) wait(u refined, output []byte) {
 	s.changes[key] = list[:min(len(list), Rivals*updateSize)]
 }
 
-// find returns the update with the given pre-root from a list of waiting updates.
+// find returns the update that can be applied on the state root preRoot, from a list of
+// waiting updates. It returns false if the list has none.
 func find(list []byte, preRoot common.Hash) (refined, bool) {
 	for one := range slices.Chunk(intact(list), updateSize) {
 		if u, ok := decodeUpdate(one); ok && u.PreRoot == preRoot {
@@ -235,9 +239,9 @@ func find(list []byte, preRoot common.Hash) (refined, bool) {
 	return refined{}, false
 }
 
-// intact returns the whole updates of a list. The service only writes lists that
-// are intact, so the check matters only for a storage that something else has
-// written.
+// intact returns a list of waiting updates without an incomplete update at its end, or
+// nil if the list is too long. Such lists are never written by the service, so this
+// only guards against foreign data.
 func intact(list []byte) []byte {
 	if len(list) > Rivals*updateSize {
 		return nil
@@ -245,10 +249,10 @@ func intact(list []byte) []byte {
 	return list[:len(list)/updateSize*updateSize]
 }
 
-// apply makes an update the last block. If an update that continues this block is in
-// the list of waiting updates, apply continues with it, and so on. It returns the hash
-// of the last commitment. Updates for the same numbers on other state roots are
-// removed, because they can no longer be applied.
+// apply makes an update the last block of the rollup, followed by the waiting updates
+// that continue it, one after the other. It deletes waiting updates for the same
+// numbers but other pre-roots, because they can never be applied. yield is the hash of
+// the last commitment, which the service returns to the chain.
 func (s *state) apply(u refined, slot jamq.Slot) (yield common.Hash) {
 	for inTurn := true; inTurn; {
 		number := s.last.Number + 1
@@ -269,8 +273,9 @@ func (s *state) apply(u refined, slot jamq.Slot) (yield common.Hash) {
 	return yield
 }
 
-// prune removes the commitment, the mark and the entry of a block if the storage
-// has them.
+// prune deletes everything that the storage has about an old block, so that the storage
+// stays bounded: the commitment, the mark and the entry. It does nothing if the service
+// does not remember the block.
 func (s *state) prune(number uint64) {
 	c, err := proof.DecodeCommitment(s.read(commitmentKey(number)))
 	if err != nil {

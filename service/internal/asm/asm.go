@@ -210,10 +210,14 @@ func (a *assembler) begin(i *pvm.Instruction) {
 	a.ended = i.Ends()
 }
 
-// forms lists the operands of each shape in the order of the source, with one
-// letter for each: a and b are the two registers in the first byte, d is the
-// register in the second byte, n is a number, c is the name of a host call, and t
-// is the target of a jump.
+// forms describes how each shape of instruction is written in assembly. Each letter is
+// one operand, in the order of the source:
+//
+//   - a and b are the registers in the first byte.
+//   - d is the register in the second byte.
+//   - n is a number.
+//   - c is the name of a host call.
+//   - t is the target of a jump.
 var forms = map[pvm.Shape]string{
 	pvm.None:                    "",
 	pvm.Immediate:               "c",

@@ -1,7 +1,7 @@
 package pvm
 
-// Status tells whether a program is still running or how it has ended. A host call
-// also returns one.
+// Status tells whether a program still runs or how it ended. Host.Call also returns a
+// Status, which tells the machine whether to continue the program after a host call.
 type Status uint8
 
 // These are the statuses. A program has halted with an output, has panicked, or has

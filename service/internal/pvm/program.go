@@ -96,8 +96,8 @@ func (p *Program) loadCode(raw []byte) error {
 	return nil
 }
 
-// step is a decoded instruction at an offset of the code. Decoding happens once per
-// program, because loops execute the same instructions many times.
+// step is a decoded instruction. Load decodes each instruction once instead of at each
+// execution, because loops execute the same instructions many times.
 type step struct {
 	effect   func(*Machine, operands)
 	operands operands
