@@ -107,8 +107,8 @@ func apply(h *Hasher, r ref, depth int, writes []Write) (ref, error) {
 	return join(r, left, right, newLeft, newRight)
 }
 
-// oneStem reports whether all writes go to the same stem, so that their keys agree
-// in the first 31 bytes. There must be at least one write.
+// oneStem reports whether all writes go to the same stem, the node for all keys with
+// the same first 31 bytes. There must be at least one write.
 func oneStem(writes []Write) bool {
 	return string(writes[0].Key.stem()) == string(writes[len(writes)-1].Key.stem())
 }
@@ -128,10 +128,10 @@ func split(writes []Write, depth int) int {
 	return from
 }
 
-// children returns the two children of the subtree r at a depth, so that writes can
-// be divided between them. If r is a single stem, the stem itself becomes one of
-// the children, as if there were an inner node above it. If r comes from a proof
-// that does not show the children, the error is ErrHidden.
+// children returns the two sides of the subtree r at a depth, so that writes can be
+// divided between them. A stem, which has no sides, becomes one of them, as if there
+// were an inner node above it. The error is ErrHidden if a proof does not show the
+// sides.
 func children(r ref, depth int) (left, right ref, err error) {
 	switch n := r.node.(type) {
 	case *inner:
@@ -150,9 +150,9 @@ func children(r ref, depth int) (left, right ref, err error) {
 	return left, right, err
 }
 
-// beside returns the children of an inner node that is put above a single stem r,
-// so that another stem can be added next to it. One child is r, on the side that
-// its name selects, and the other is empty.
+// beside returns the children for a new inner node above a stem r, so that another stem
+// can be added next to it. name is the name of r, whose bit at depth decides on which
+// side r is; the other side is empty.
 func beside(r ref, name string, depth int) (left, right ref) {
 	if name[depth/8]>>(7-depth%8)&1 == 0 {
 		return r, ref{}

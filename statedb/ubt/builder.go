@@ -26,7 +26,8 @@ func (b *Builder) Add(k Key, value [32]byte) error {
 	if b.some && b.last.Compare(k) >= 0 {
 		return fmt.Errorf("%w: %x after %x", ErrOrder, k, b.last)
 	}
-	// A batch ends with the last value of a stem, so that each stem is built only once.
+	// A batch ends only between two stems (keys with the same first 31 bytes), so that no stem is
+	// built twice.
 	if len(b.batch) >= builderBatch && string(b.last.stem()) != string(k.stem()) {
 		if err := b.flush(); err != nil {
 			return err

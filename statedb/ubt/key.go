@@ -59,8 +59,8 @@ func (s *set) len() (n int) {
 }
 
 // rank returns how many members of the set are less than i, which must be less than
-// 256. This is the position of member i in a list that has an entry for each
-// member.
+// 256. If a list has one element for each member in order, rank is the index of the
+// element for i.
 func (s *set) rank(i int) int {
 	n := bits.OnesCount64(s[i/64] & (1<<(i%64) - 1))
 	for _, word := range s[:i/64] {

@@ -24,7 +24,8 @@ type ref struct {
 func (r *ref) empty() bool  { return r.sum == Hash{} }
 func (r *ref) hidden() bool { return r.node == nil && r.sum != Hash{} }
 
-// opaque reports whether a proof hides the node that r refers to, or some values of that node.
+// opaque reports whether a proof hides something at r: the whole node, or some values
+// of a stem.
 func (r *ref) opaque() bool {
 	_, isPartial := r.node.(*partial)
 	return isPartial || r.hidden()
@@ -44,20 +45,19 @@ func newInner(left, right ref) *inner {
 func (n *inner) left() ref  { return ref{n.nodes[0], n.sums[0]} }
 func (n *inner) right() ref { return ref{n.nodes[1], n.sums[1]} }
 
-// chain stands for a row of inner nodes, one below the other, each with one empty
-// side. The row begins at the position of the chain and ends above the node below.
-// In a proof, such an inner node takes only three bits. Without chains, Open could
-// therefore create 200 MB of inner nodes for a forged proof of 1 MB.
+// chain stands for a row of inner nodes, one below the other, that have one empty child
+// each. Such a node takes only three bits in a proof, so without chains, a forged proof
+// of 1 MB could make Open create 200 MB of inner nodes.
 type chain struct {
 	path  Key // leads to below
 	end   int // depth of below
 	below ref
 }
 
-// children returns the two sides of the first node of the chain, which is at the
-// given depth. One side is empty, because a chain stands for inner nodes with one
-// empty side. The other side is the node below the chain or, if the chain has more
-// nodes, the rest of the chain, whose hash is not computed.
+// children returns the two sides of the first inner node that the chain stands for,
+// which is at the given depth. One side is empty. The other is the rest of the chain,
+// with a hash that is not computed yet, or the node below if the chain has no more
+// nodes.
 func (c *chain) children(depth int) (left, right ref) {
 	rest := ref{c, unsealed}
 	if depth+1 == c.end {
@@ -66,9 +66,8 @@ func (c *chain) children(depth int) (left, right ref) {
 	return c.sides(rest, depth)
 }
 
-// sides returns the left and the right side of one node of the chain, at the given
-// depth. The path of the chain decides which of the two sides is rest; the other
-// one is empty.
+// sides returns the two sides of one inner node in the chain, at the given depth: rest
+// on the side to which the path of the chain leads, and an empty subtree on the other.
 func (c *chain) sides(rest ref, depth int) (left, right ref) {
 	if bit(c.path[:], depth) == 0 {
 		return rest, ref{}
@@ -76,8 +75,9 @@ func (c *chain) sides(rest ref, depth int) (left, right ref) {
 	return ref{}, rest
 }
 
-// leads reports whether the path to the key k leads through the whole chain to the
-// node below it. The caller has followed the path to the chain at the given depth.
+// leads reports whether the key k, whose path is known to reach the chain at the given
+// depth, follows the chain to the node below its end. If not, the tree has no value for
+// k.
 func (c *chain) leads(k *Key, depth int) bool {
 	for ; depth < c.end; depth++ {
 		if bit(k[:], depth) != bit(c.path[:], depth) {
@@ -95,8 +95,8 @@ func isStem(n node) bool {
 	return false
 }
 
-// onlyChild checks whether an inner node has fewer than two children. If left or
-// right is empty, is is true, and alone is the other child, which may be empty too.
+// onlyChild finds out whether an inner node would have at most one child. If so, is is
+// true and alone is that child, or empty if there is none.
 func onlyChild(left, right ref) (alone ref, is bool) {
 	switch {
 	case left.empty():

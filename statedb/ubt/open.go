@@ -43,8 +43,8 @@ type opener struct {
 	err                         error
 }
 
-// place is the position of a node in the tree, to which the first depth bits of
-// path lead.
+// place is the position of a node in the tree. The first depth bits of path lead from
+// the root to the node, where 0 means left and 1 means right.
 type place struct {
 	path  Key
 	depth int
@@ -107,9 +107,10 @@ func (o *opener) sibling() Hash {
 	return sum
 }
 
-// node reads the node at a place from the proof. uses are the keys below that
-// place. emptied reports whether nothing would be left there after the keys in uses
-// were deleted or set. prover.node writes nodes in the same form.
+// node reads the node at a position of the tree from a proof, in the form in which
+// prover.node has written it. uses are the keys below the position. emptied reports
+// whether the writes in uses would leave nothing there, so that the parent may need the
+// other child to compute the new root.
 func (o *opener) node(at place, uses []Use) (r ref, emptied bool) {
 	if o.err != nil {
 		return ref{}, false
@@ -159,8 +160,9 @@ func (o *opener) inner(at place, uses []Use) (_ ref, emptied bool) {
 	return ref{newInner(l, r), unsealed}, emptied
 }
 
-// fold returns an inner node with one empty side in the form of a chain. If the
-// other side is a chain already, that chain is extended upward by one node.
+// fold returns an inner node with only one child in the form of a chain, which takes
+// less memory. If the child is a chain already, fold extends that chain upward by one
+// node.
 func (o *opener) fold(at place, alone ref, isLeft bool) ref {
 	if alone.empty() || isStem(alone.node) {
 		o.fail("inner node at depth %d over at most one stem", at.depth)
@@ -266,8 +268,9 @@ func (s *stemOpener) read(group []Use) {
 	s.span(allValues)
 }
 
-// span reads a part of the values of a stem. If known contains an index in this
-// part, it reads the values themselves, and otherwise only the hash of the part.
+// span reads the part of a stem's values that the range at covers. It reads the values
+// themselves if the proof must show at least one of them, and otherwise only a hash of
+// the part.
 func (s *stemOpener) span(at span) {
 	switch {
 	case s.err != nil:

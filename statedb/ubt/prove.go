@@ -153,10 +153,9 @@ func (p *prover) stem(n *stem, uses []Use) (emptied bool) {
 	return !sets && gone == n.present.len()
 }
 
-// ownOp records in the proof that a node is the stem of some of the requested keys,
-// unless the stem has no value at any of them. before is the number of other stems
-// that come earlier among the requested keys, and last is true if this stem is the
-// last among them.
+// ownOp writes into the proof to which of the requested keys a stem belongs, if it has
+// a value at one of them. before is the number of other stems that come earlier among
+// the requested keys, and last is true if this stem is the last among them.
 func (p *prover) ownOp(n *stem, own []Use, before int, last bool) {
 	if !hasAny(n, own) {
 		return // it is opened instead

@@ -59,9 +59,9 @@ type level struct {
 	chains []folding // chains that end at the next depth
 }
 
-// folding is a chain of inner nodes whose hash is being computed, one node per
-// level, from its lower end up to the depth top. sum contains the hash of the nodes
-// that are done.
+// folding is a chain, a row of inner nodes with one child each, while its hash is
+// computed: one node for each depth, from the lower end up to the depth top. sum is the
+// hash so far.
 type folding struct {
 	*chain
 	sum *Hash
@@ -73,8 +73,9 @@ type folding struct {
 // hostile proof.
 const looseBatch = 64
 
-// loose is a small stem that is hashed in a batch together with other stems. It has few values and
-// no part that a proof hides. One of the two fields is nil.
+// loose is a stem with few values, which sealer hashes in a batch together with other
+// such stems. No part of the stem is hidden by a proof. Either stem or partial is set,
+// and the other is nil.
 type loose struct {
 	stem    *stem
 	partial *partial

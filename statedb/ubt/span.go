@@ -1,8 +1,8 @@
 package ubt
 
-// span is a range of the 256 values of a stem that forms a subtree of the tree over
-// them. Its length is a power of two, and its first index is a multiple of the
-// length.
+// span is a range of the 256 values of a stem for which the tree over these values has
+// one node, so that a single hash can stand for the range. Its length is a power of
+// two, and its first index is a multiple of the length.
 type span struct {
 	first  uint8
 	length uint16

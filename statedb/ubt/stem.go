@@ -95,8 +95,8 @@ func (s *stem) with(h *Hasher, sum Hash, writes []Write) ref {
 	return next.sealed(h, s.groups, &dirty)
 }
 
-// fill stores the values of a new stem. Each value comes from a write or, if no
-// write has its key, from the old stem.
+// fill stores the values of a new stem: each from the write to its key or, if there is
+// no such write, from the old stem.
 func (s *stem) fill(old *stem, writes []Write) {
 	var b strings.Builder
 	b.Grow(int(s.nameSize) + s.present.len()*valueSize)
