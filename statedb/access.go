@@ -10,8 +10,8 @@ import (
 type AccessKind uint8
 
 const (
-	// RawAccess is the kind of a key that a host has chosen itself, with View.Get or View.Set. The
-	// package does not know how the host derived it.
+	// RawAccess is the kind of a key that the host has computed itself and passed to View.Get or
+	// View.Set, so that the package does not know to which account or slot the key belongs.
 	RawAccess AccessKind = iota
 	// BasicDataAccess is an account's nonce, balance and code size.
 	BasicDataAccess
@@ -49,8 +49,9 @@ type Access struct {
 	Chunk uint32
 }
 
-// derive returns the access with the key that follows from its other fields. It
-// keeps the key of a raw access, which nothing else determines.
+// derive returns the access with its key computed from the address, slot or chunk.
+// Verifiers use it so that a witness cannot present a wrong key. The key of a raw
+// access stays, because it has no origin.
 func (a Access) derive() Access {
 	switch a.Kind {
 	case BasicDataAccess:
@@ -65,8 +66,9 @@ func (a Access) derive() Access {
 	return a
 }
 
-// plain returns the access with the fields cleared that its kind does not use. In this form, two
-// accesses to the same key can be compared with ==.
+// plain clears the fields that do not matter for the kind of the access, for example
+// the slot of a code chunk, so that two accesses to the same key can be compared with
+// ==.
 func (a Access) plain() Access {
 	switch a.Kind {
 	case RawAccess:

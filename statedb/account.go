@@ -52,8 +52,9 @@ func (v *View) Account(a common.Address) Account {
 	return account
 }
 
-// header returns the accesses to the two header values of an account: basic data and code hash.
-// Both keys have the same stem, so header computes only one hash for them.
+// header returns the accesses to the two values in the header of an account, basic data
+// and code hash. Their keys differ only in the last byte, so one hash is enough to
+// derive both.
 func (v *View) header(a common.Address) (basic, codeHash Access) {
 	key := basicDataKey(a)
 	basic = Access{Kind: BasicDataAccess, Key: key, Address: a}

@@ -25,8 +25,8 @@ type change struct {
 	drop      []common.Hash               // code that no root owns any more
 }
 
-// unchanged returns an empty change with the present values, for the caller to fill
-// in. The caller must hold s.writing.
+// unchanged returns a change that keeps everything as it is. Callers then set only the
+// fields that should change. The caller must hold s.writing.
 func (s *Store) unchanged() *change {
 	return &change{
 		canonical: s.canonical, line: s.line, flat: s.flat,
@@ -34,10 +34,10 @@ func (s *Store) unchanged() *change {
 	}
 }
 
-// move makes another root canonical and deletes the roots in gone, which the caller
-// must have marked as leaving. line is the new list of the canonical roots that
-// retention keeps. If move returns an error, nothing has changed. The caller must
-// hold s.writing.
+// move makes another root canonical and deletes the roots in gone, for which the caller
+// must have set published.leaving. line is the new list of canonical roots that
+// Config.Retention keeps. If move returns an error, nothing has changed. The caller
+// must hold s.writing.
 func (s *Store) move(canonical common.Hash, line, gone []common.Hash) error {
 	c, err := s.plan(canonical, line, gone)
 	if err == nil {
@@ -73,7 +73,7 @@ func (s *Store) plan(canonical common.Hash, line, gone []common.Hash) (c *change
 	return c, err
 }
 
-// lead returns the writes that turn the tree of the root from into the tree of the root to.
+// lead returns the writes that turn the tree of one root into the tree of another one.
 func (s *Store) lead(from, to common.Hash) ([]ubt.Write, error) {
 	if p := s.roots[to]; p.base == from && to != from {
 		return p.writes, nil

@@ -37,8 +37,9 @@ func (v *View) Code(codeHash common.Hash) []byte {
 	return bytes.Clone(blob.code)
 }
 
-// published returns code that was published. On a stateless view, it returns code
-// from the witness.
+// published returns code that a commit has already published, in contrast to code that
+// this view has only staged. A stateless view, which has no store, takes the code from
+// its witness instead.
 func (v *View) published(codeHash common.Hash) (blob codeBlob, ok bool) {
 	if v.store != nil {
 		return v.codes.get(codeBlob{hash: codeHash})

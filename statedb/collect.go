@@ -26,8 +26,9 @@ func newCodes() codes {
 	return codes{owners: make(map[common.Hash]int), kept: make(map[common.Hash]bool)}
 }
 
-// unkept returns the hashes of those of the given codes that are not kept forever,
-// in the same order. Only such code needs an owner.
+// unkept returns the hashes of the given codes, without those that the store keeps
+// forever. A new root becomes the owner of the others, so that they are not deleted
+// while it exists.
 func (c *codes) unkept(code []codeBlob) (hashes []common.Hash) {
 	for _, b := range code {
 		if !c.kept[b.hash] {
@@ -45,8 +46,9 @@ func (c *codes) unknown(code []codeBlob) []codeBlob {
 	})
 }
 
-// moved calls f for each code whose number of owners is changed by c: with 1 for a
-// new owner, and with -1 for an owner that is gone.
+// moved tells f how a change affects the owners of each code, the roots that need it.
+// It calls f with 1 for each owner that a code gains and with -1 for each owner that it
+// loses.
 func (c *change) moved(roots map[common.Hash]*published, f func(code common.Hash, owners int)) {
 	for root, l := range c.links {
 		for _, h := range l.codes {

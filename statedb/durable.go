@@ -79,8 +79,8 @@ func (s *Store) write(records []Record) error {
 	return nil
 }
 
-// records returns the disk records for a change of the store, in the order in which
-// they are written. Values come last.
+// records returns the disk records that store a change, in the order in which they are
+// written: first all other records sorted by key, then the values of the tree.
 func (s *Store) records(c *change) (records []Record) {
 	add := func(kind byte, h common.Hash, value []byte) {
 		records = append(records, Record{hashKey(kind, h), value})
@@ -150,8 +150,9 @@ func (l link) encode() []byte {
 	return b
 }
 
-// decodeLink decodes the value of a root record. The result has no base, because
-// the base is in the write record.
+// decodeLink decodes how a root is related to other roots, from the value of its root
+// record. The base of the root is missing in the result, because it is stored in the
+// root's write record.
 func decodeLink(b []byte) (l link, ok bool) {
 	commits, n := binary.Uvarint(b)
 	if n <= 0 || commits == 0 {

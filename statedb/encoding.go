@@ -24,8 +24,9 @@ const (
 	deletedFlag = 0x20
 )
 
-// metadata returns how many bytes an entry of this kind takes in an encoded
-// witness, not counting its first byte.
+// metadata returns the size in a witness of the data that gives the key of an entry:
+// the raw key itself, or for example an address and a slot. It does not count the
+// first byte of the entry, which contains the kind.
 func (k AccessKind) metadata() int {
 	switch k {
 	case RawAccess:

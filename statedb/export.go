@@ -86,9 +86,9 @@ func (e *exporter) write(parts ...[]byte) {
 	}
 }
 
-// exported returns a root and all code that its state may need, in the order of the
-// code's hashes. That is the code owned by the root and its ancestors, and the code
-// that is kept forever.
+// exported returns the content of an export: the tree of a root, and the code that its
+// state may need, in the order of the hashes. That is the code of the root and its
+// ancestors, and the code that the store keeps forever.
 func (s *Store) exported(root common.Hash) (at place, code [][]byte, err error) {
 	if at, err = s.place(root); err != nil {
 		return at, nil, err

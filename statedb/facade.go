@@ -28,8 +28,9 @@ type FacadeOption func(*Facade)
 // be called on a clone return ErrClone there instead of panicking.
 func CloneErrors() FacadeOption { return func(f *Facade) { f.errors = true } }
 
-// Facade returns a view of the canonical root that may also move the canonical
-// root. Copies of it are clones, which may not.
+// Facade returns a view of the canonical root with which the node can also change the
+// canonical root. A copy of the view is a clone, for example for a simulation, and
+// cannot change it.
 func (s *Store) Facade(options ...FacadeOption) (*Facade, error) {
 	view, err := s.View(s.Canonical())
 	if err != nil {

@@ -46,9 +46,9 @@ func treeKey(a common.Address, treeIndex [32]byte, sub byte) (k Key) {
 	return k
 }
 
-// embed returns the stem of a part of an account, with which all keys of that part
-// begin. It is the beginning of the hash over twelve zero bytes, the address, and
-// the tree index of the part.
+// embed returns the first 31 bytes of all keys of one part of an account, such as its
+// header or a group of 256 storage slots. They are the beginning of a hash over twelve
+// zero bytes, the address, and the tree index, which numbers the parts.
 func embed(a common.Address, treeIndex [32]byte) [StemSize]byte {
 	sum := hasher.Inner(common.BytesToHash(a[:]), treeIndex)
 	return [StemSize]byte(sum[:StemSize])

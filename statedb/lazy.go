@@ -18,9 +18,9 @@ type lazyTree struct {
 
 	mu   sync.Mutex
 	tree ubt.Tree
-	// base and writes describe a tree that is not computed yet: it is the tree of
-	// base after the writes. base is nil once the tree is computed. base stays
-	// readable here even after its root was discarded.
+	// base and writes describe a tree that was not read yet: the tree is that of base with
+	// the writes applied. base is nil once the tree is computed. A base is kept here, and
+	// thus remains readable, even after its root was discarded.
 	base   *lazyTree
 	writes []ubt.Write
 }

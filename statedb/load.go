@@ -208,8 +208,8 @@ func (l *loader) checkCode() {
 	}
 }
 
-// checkParents checks that all parents of the loaded roots exist, and that
-// following the first parents leads from each root to the empty root.
+// checkParents checks that the roots on the disk form a history: all parents must
+// exist, and the first parents of each root must lead back to the empty root.
 func (l *loader) checkParents() {
 	descends := map[common.Hash]bool{EmptyRoot: true}
 	for root, p := range l.store.roots {
@@ -230,8 +230,9 @@ func (l *loader) checkParents() {
 	}
 }
 
-// add adds a root to the store. It first adds the bases from which the root's tree
-// is derived.
+// add adds a root that was read from the disk to the store. The root's tree is stored
+// as the writes on another root, its base, so add first adds that base, the base of the
+// base, and so on.
 func (l *loader) add(root common.Hash) {
 	var chain []common.Hash
 	for l.store.roots[root] == nil {

@@ -86,15 +86,14 @@ func (s *sorted[T]) all(yield func(T) bool) {
 	}
 }
 
-// logged is an item in the log of reads, with its number in the order of first
-// reads.
+// logged is an item in the log of reads. seq is its position in the order in which the
+// items were first read, counted from 0.
 type logged[T any] struct {
 	what T
 	seq  int
-	// named marks a key that was first read by a raw key, and later with a more
-	// specific kind, such as storage. These keys are numbered from 1 in the order
-	// of the second read, so that rewind can turn the newest of them back into raw
-	// keys. named is 0 for all other items.
+	// named is not 0 if the key was first read as a raw key, whose origin is unknown, and again
+	// later as, for example, the storage slot that it belongs to. It numbers these second reads
+	// from 1, so that rewind can undo the newest of them.
 	named int
 }
 
@@ -106,15 +105,15 @@ func codeLess(a, b logged[common.Hash]) bool { return a.what.Cmp(b.what) < 0 }
 type readLog struct {
 	byKey sorted[logged[Read]]
 	code  sorted[logged[common.Hash]]
-	// named is how many keys of the log were first read by a raw key and later with a more specific
-	// kind, such as storage.
+	// named counts the keys that were first read as raw keys and later with a specific kind, such
+	// as storage: see logged.named.
 	named int
 }
 
 func (r *readLog) copy() readLog { return readLog{r.byKey.copy(), r.code.copy(), r.named} }
 
-// add logs that a key was read. If the log already has the key, but only as a raw key, it gets the
-// more specific kind of this read.
+// add logs that a key was read. If the key was logged before as a raw key, whose origin
+// is unknown, add stores the more specific kind, address and slot of the new read.
 func (r *readLog) add(a Access, transaction int) {
 	entry := logged[Read]{what: Read{a, transaction}, seq: r.byKey.len()}
 	before, known := r.byKey.get(entry)
@@ -155,10 +154,10 @@ type ReadMark struct{ keys, codes, named int }
 
 func (r *readLog) mark() ReadMark { return ReadMark{r.byKey.len(), r.code.len(), r.named} }
 
-// rewind removes the reads that were logged after the mark m, for example because
-// the transaction that made them was discarded. If a key was at the mark known only
-// as 32 bytes, and its address or slot was logged later, rewind forgets the address
-// or slot too.
+// rewind removes the reads that were logged after the mark m, for example because the
+// transaction that made them was discarded. If a key was logged as a raw key before the
+// mark, and its address and slot became known only after the mark, rewind turns it into
+// a raw key again.
 func (r *readLog) rewind(m ReadMark) {
 	cut(&r.byKey, m.keys, readLess)
 	cut(&r.code, m.codes, codeLess)

@@ -10,21 +10,21 @@ import (
 // roots retention deletes. The base is needed to derive the root's tree from the
 // disk.
 type link struct {
-	// parents are the different roots on which this root was committed, in the
-	// order of the commits. When a parent is discarded, its own parents take its
-	// place. The first parents lead back to the empty root, which has no parents.
+	// parents are the different roots on which this root was committed, in the order of the
+	// commits. When a parent is discarded, the parents of that parent replace it in the list.
+	// Following the first parents always leads to the empty root, which has none.
 	parents []common.Hash
 	// commits is the number of commits that have led to this root, minus those that Discard has
 	// taken back.
 	commits uint64
-	// codes are the hashes of the code that this root owns, in ascending order. The
-	// root owns the code that its commits have set, and the code of its discarded
-	// ancestors.
+	// codes are the hashes of the code that this root owns, so that the code is not deleted while
+	// the root exists. A root owns the code that its commits have set, and inherits the code of
+	// discarded ancestors. The hashes are in ascending order.
 	codes []common.Hash
-	// base is the root from which the write set on the disk leads to this root. The
-	// bases lead back to the empty root, or to the flat root, whose values are on
-	// the disk and which is its own base. The disk stores the base together with
-	// the write set.
+	// base is the root whose tree, together with the write set on the disk, gives the tree of this
+	// root. Following the bases leads to the empty root or to the flat root, whose values are
+	// stored completely and which is its own base. The disk stores the base in the record of the
+	// write set.
 	base common.Hash
 }
 
@@ -32,8 +32,9 @@ func (l link) equal(o link) bool {
 	return l.commits == o.commits && l.base == o.base && slices.Equal(l.parents, o.parents) && slices.Equal(l.codes, o.codes)
 }
 
-// again returns the link after the same root was committed once more. parent is the
-// root on which the new commit was made, and code is the code that the commit set.
+// again returns the link for a root that was committed another time, with the same
+// result. parent is the root on which the new commit was made, and code is the code
+// that the commit has set.
 func (l link) again(root, parent common.Hash, code []common.Hash) link {
 	l.commits++
 	if parent != root && !slices.Contains(l.parents, parent) {
@@ -98,8 +99,9 @@ func (s *Store) descendants(roots []common.Hash) map[common.Hash]bool {
 	return reach(roots, func(r common.Hash) []common.Hash { return children[r] })
 }
 
-// reach returns the given roots together with all roots that can be reached from
-// them by calling next any number of times.
+// reach follows next from the given roots as far as possible, and returns all roots
+// that it finds, including the given ones. For example, next can return the parents of
+// a root.
 func reach(roots []common.Hash, next func(common.Hash) []common.Hash) map[common.Hash]bool {
 	found := map[common.Hash]bool{}
 	for todo := slices.Clone(roots); len(todo) > 0; {
@@ -112,10 +114,10 @@ func reach(roots []common.Hash, next func(common.Hash) []common.Hash) map[common
 	return found
 }
 
-// relink adds the new links of the remaining roots to a change. A root needs a new
-// link if one of its parents or its base is deleted, or if the flat root moves.
-// relink also decides which code is kept forever. The empty root has no link. The
-// error wraps ErrCorrupt.
+// relink updates the links of the roots that remain after the roots in left are
+// deleted, and adds the new links to the change. A root needs a new link if one of its
+// parents or its base is deleted, or if the flat root moves. relink also decides which
+// code is kept forever. The error wraps ErrCorrupt.
 func (s *Store) relink(c *change, left map[common.Hash]bool) (err error) {
 	below := s.ancestors(c.canonical)
 	for _, root := range c.gone {

@@ -77,7 +77,8 @@ func (s *Store) View(root common.Hash) (*View, error) {
 	return newView(s, at), nil
 }
 
-// place returns a published root together with the tree and the code that a view reads.
+// place returns a published root in the form that a view reads: with the tree of the
+// root, and the code that is published at the moment.
 func (s *Store) place(root common.Hash) (place, error) {
 	s.mu.RLock()
 	p, err := s.known(root)

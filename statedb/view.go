@@ -31,8 +31,9 @@ type View struct {
 	err     error
 }
 
-// place is a published root with its tree and its code, as a view reads them. It
-// stays readable after the root was discarded.
+// place is a published root in the form that a view reads: with its tree and the
+// published code. Both stay readable after the root was discarded, so a view never
+// fails for that reason.
 type place struct {
 	root common.Hash
 	tree ubt.Tree
@@ -153,8 +154,9 @@ func (v *View) read(a Access) (value [32]byte, ok bool) {
 	return value, ok
 }
 
-// use returns how the witness of a stateless view uses a key: whether the key is
-// read, set or deleted. It returns nil if the witness does not list the key.
+// use tells whether the witness of a stateless view lists a key as read, set or
+// deleted. It returns nil if the witness does not list the key, so that the view must
+// not touch it.
 func (v *View) use(k Key) *ubt.Use {
 	at, listed := slices.BinarySearchFunc(v.shown, k, func(u ubt.Use, k Key) int { return u.Key.Compare(k) })
 	if !listed {
@@ -167,8 +169,9 @@ func (v *View) write(a Access, value [32]byte) {
 	v.stage(Write{Access: a, Value: value})
 }
 
-// stage adds a write to the staged writes of the view. If the key was written before with a
-// specific kind, such as storage, a write by the raw key keeps that kind.
+// stage adds a write to the staged writes, in place of an earlier write to the same
+// key. If the earlier write had a specific kind, such as storage, and the new one has
+// only the raw key, the kind stays.
 func (v *View) stage(w Write) {
 	if w.Kind == RawAccess {
 		if before, again := v.staged.get(w); again {
@@ -277,8 +280,8 @@ func (v *View) Commit() (common.Hash, error) {
 	return v.root, nil
 }
 
-// stand moves the view to another root. The view loses its staged writes, its log
-// of reads and its error.
+// stand makes the view read from another root, as if the view had just been opened
+// there: without staged writes, log of reads or error.
 func (v *View) stand(at place) {
 	v.place = at
 	v.staged, v.newCode = sorted[Write]{}, sorted[codeBlob]{}

@@ -76,9 +76,8 @@ func (c *accessChange) add(list *bal.ConstructionBlockAccessList) {
 	}
 }
 
-// touched remembers the values that a transaction may change, as they were before
-// the transaction. Comparing them with the values afterwards shows the real
-// changes.
+// touched contains the values that a transaction may change, as they were before the
+// transaction. The access list gets only those that differ afterwards.
 type touched struct {
 	accounts map[common.Address]accountBefore
 	slots    map[slotOf]common.Hash

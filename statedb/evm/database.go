@@ -159,9 +159,9 @@ func (a *adapter) stage(changes []accessChange) error {
 	return a.view.Err()
 }
 
-// stored reports whether an account is known to have had storage before the block.
-// The slots of an account cannot be listed, so stored checks only the slots that
-// were read and the first 64 slots.
+// stored reports whether an account had storage before the block, as far as the adapter
+// can know: the tree cannot list the slots of an account, so stored checks the slots
+// that were read and the first 64.
 func (a *adapter) stored(addr common.Address) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -303,8 +303,8 @@ func (a *adapter) CodeSize(addr common.Address, _ common.Hash) int {
 	return a.account(addr).CodeSize
 }
 
-// recorder is a trie for StateDB that stores nothing. It passes the values that
-// StateDB finally writes to the adapter.
+// recorder takes the place of go-ethereum's trie. It stores nothing, and passes the
+// values that StateDB writes to the adapter, which collects the changes of the block.
 type recorder struct{ *adapter }
 
 func (r *recorder) UpdateAccount(addr common.Address, account *types.StateAccount, codeLen int) error {
