@@ -94,8 +94,8 @@ func (d *database) check(err error) {
 	panic(err)
 }
 
-// found records and logs an error of a damaged database, if it is the first such
-// error.
+// found stores the first error that shows that the database is damaged, and logs it, so
+// that Ledger.Damage can return it. It does nothing if an error was stored before.
 func (d *database) found(err error) {
 	if d.damage.CompareAndSwap(nil, &err) {
 		d.log.Error("the database is damaged", "err", err)
@@ -153,8 +153,8 @@ func (d *database) open(genesis *types.Block) (last uint64, err error) {
 	return binary.BigEndian.Uint64(raw), err
 }
 
-// origin returns the number of the block with which the directory began: 0, or the
-// number of the last imported block.
+// origin returns the number of the block with which the ledger began. This is the last
+// imported block or, if nothing was imported, block 0.
 func (d *database) origin() (uint64, error) {
 	raw, err := d.get(key(keyOrigin))
 	switch {

@@ -39,8 +39,8 @@ type HeadLog struct {
 	moved   chan struct{} // closed at the next change
 }
 
-// change is a HeadChange in the log. When its block is final, the log drops the
-// block to save memory, because the ledger has it.
+// change is a HeadChange as the log stores it. When its block is final, the log keeps
+// only the number to save memory, because the ledger has the block.
 type change struct {
 	number  uint64
 	block   *Block // nil: in the ledger
@@ -86,8 +86,8 @@ func (l *HeadLog) Move(block func(number uint64) *Block, latest, finalized uint6
 	l.moved = make(chan struct{})
 }
 
-// lighten removes blocks below the finalized block from the changes to save memory.
-// The ledger still has these blocks.
+// lighten saves memory: it removes the blocks below the finalized block from the stored
+// changes, and keeps their numbers. Readers get these blocks from the ledger.
 func (l *HeadLog) lighten(block func(number uint64) *Block) {
 	for ; l.light < len(l.changes) && l.changes[l.light].number < l.line[0].NumberU64(); l.light++ {
 		if c := &l.changes[l.light]; block(c.number).Hash() == c.block.Hash() {
@@ -98,9 +98,9 @@ func (l *HeadLog) lighten(block func(number uint64) *Block) {
 
 func (l *HeadLog) top() *Block { return l.line[len(l.line)-1] }
 
-// stepBack records that latest steps back over the blocks above its new number, and
-// over blocks that are no longer in the ledger. It records them oldest first, as
-// geth does.
+// stepBack records that the latest block goes back to the given number, for example
+// after a reorg. It adds a change for each block above that number, and for each block
+// that is no longer in the ledger, oldest first, as geth does.
 func (l *HeadLog) stepBack(block func(number uint64) *Block, latest uint64) {
 	keep := len(l.line)
 	for keep > 1 && (l.line[keep-1].NumberU64() > latest || !isAt(block, l.line[keep-1])) {

@@ -19,8 +19,9 @@ import (
 // the addresses, and one for each position with topics.
 type query []condition
 
-// condition is a list of addresses or topics. A block meets the condition if the
-// index has a key for the block and at least one of them.
+// condition is one part of a search for logs: a list of addresses, or of topics at one
+// position. A block meets the condition if the index lists the block for at least one
+// of them.
 type condition []*cursor
 
 // query returns the conditions that a block must meet if it may contain a log that
@@ -86,8 +87,8 @@ type cursor struct {
 // leastKeys and mostKeys limit the number of keys that a cursor reads at a time.
 const leastKeys, mostKeys = 8, 4096
 
-// seek returns the first block of the cursor whose number is at least from. The
-// argument must not be less than in earlier calls.
+// seek returns the first block, from the given number on, that the index lists for the
+// cursor's address or topic. The argument must not be less than in earlier calls.
 func (c *cursor) seek(from uint64) (number uint64, found bool) {
 	passed, _ := slices.BinarySearch(c.ahead, from)
 	if c.ahead = c.ahead[passed:]; len(c.ahead) == 0 && !c.ended {

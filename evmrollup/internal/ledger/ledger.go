@@ -32,7 +32,8 @@ type Block struct {
 }
 
 const (
-	// window is the number of final blocks that stay in memory although the database has them.
+	// window is the number of newest final blocks that stay in memory, so that reading them
+	// does not access the database.
 	window = 64
 	// cached is the number of older blocks that stay in memory after they were read.
 	cached = 32
@@ -244,8 +245,8 @@ func (l *Ledger) Finalize(number uint64, at builder.Progress) error {
 	return l.prune(number)
 }
 
-// moveWindow records which block is the last final one, and removes older blocks
-// from memory.
+// moveWindow is called when a block has become final. It records the number, and
+// removes the blocks that are now too old from memory.
 func (l *Ledger) moveWindow(number uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
