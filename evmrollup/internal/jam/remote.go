@@ -141,8 +141,9 @@ func (r *Remote) Follow(ctx context.Context, found submit.Recovery, to submit.Ch
 	return r.Network.Follow(ctx, found, &reader{to, r})
 }
 
-// reader is a sink that also reads which blocks the service has applied, each time
-// when finality moves.
+// reader passes the updates of the JAM chain to the builder. Each time when finality
+// moves, it also reads from the service's storage which blocks the service has applied
+// since.
 type reader struct {
 	submit.ChainSink
 	remote *Remote
@@ -196,9 +197,9 @@ func acceptedIn(read func(key []byte) ([]byte, error), payload []byte) (pkg jamq
 	return pkg, err
 }
 
-// withStorage calls f with a function that reads the storage of the service. If a
-// value cannot be read, withStorage returns the error of read instead of the error
-// of f.
+// withStorage calls f with a function that reads the storage of the service. That
+// function cannot return an error, so if a value cannot be read, withStorage returns
+// the error instead of that of f.
 func withStorage(read func(key []byte) ([]byte, error), f func(get func(key string) []byte) error) error {
 	var failed error
 	err := f(func(key string) []byte {
