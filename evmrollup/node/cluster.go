@@ -53,9 +53,9 @@ func (n *Node) runBuilder(ctx context.Context) error {
 	return err
 }
 
-// untilLeft wraps a part of Run so that the part does not end when Leave stops the
-// builder. Instead, it waits until ctx ends, so that clients can still read the
-// node.
+// untilLeft wraps a part of Run that ends when Leave stops the builder. The wrapped
+// part then waits until ctx ends instead of ending Run, so that clients can still read
+// the node.
 func (n *Node) untilLeft(part func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		err := part(ctx)

@@ -47,8 +47,8 @@ func (n *Node) simulation() jamtest.Config {
 	return cfg
 }
 
-// seen is the JAM chain as the builder of a node uses it. It also passes each JAM
-// block that the builder receives to the node.
+// seen is the JAM chain as the builder of a node uses it. The node wraps the chain in
+// this type in order to learn of each JAM block that the builder receives.
 type seen struct {
 	jam.Network
 	node *Node

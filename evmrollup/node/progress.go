@@ -50,10 +50,11 @@ func (l *progress) note(c *bundlequeue.Changed, slot jamq.Slot) {
 	if !c.At.IsZero() && c.To != bundlequeue.Finalized {
 		slot = c.At.Slot
 	}
-	// The map is replaced and not changed, because readers may still use the old one.
+	// Readers may still use the old map, so it is replaced and not changed.
 	slots := make(map[string]jamq.Slot, len(p.Slots)+1)
 	maps.Copy(slots, p.Slots)
-	// The first event of a block can be read before its number is in the heads.
+	// The builder can emit the first event of a block before the heads contain the block's number,
+	// so that queued has not recorded the block yet.
 	if _, known := slots[c.From.String()]; !known && c.From == bundlequeue.Queued {
 		slots[c.From.String()] = slot
 	}
@@ -65,8 +66,9 @@ func (l *progress) note(c *bundlequeue.Changed, slot jamq.Slot) {
 	}
 }
 
-// queued records that the blocks in a range wait for their packages. It is needed
-// because the queue reports no event for this first state.
+// queued records for the blocks in a range that they wait for their packages (state
+// Queued). The queue reports no event for this first state, so the node calls queued
+// when the heads have moved.
 func (l *progress) queued(from, to uint64, slot jamq.Slot) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -38,8 +38,8 @@ type calls struct {
 	storage service.Storage // of a service that gets the same calls
 }
 
-// begin sets the block after which the calls continue, and the number of earlier
-// calls that are assumed.
+// begin sets the block after which the service's next call must continue. assumed is
+// the number of earlier calls that the node has not seen but counts in the report.
 func (s *calls) begin(last *evmrollup.Block, assumed uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -47,9 +47,9 @@ func (s *calls) begin(last *evmrollup.Block, assumed uint64) {
 	s.storage = service.Genesis{Block: evmrollup.Header(last.Block, common.Hash{})}.Storage()
 }
 
-// taken records a call of the service with an accumulated block. header is the
-// header of the block, after which more bytes may follow. The rules of the service
-// decide whether it applies the block, keeps the block for later, or ignores it.
+// taken records that the service has received an accumulated block. header is the
+// header of that block, and more bytes may follow. Whether the service applies the
+// block, keeps it for later or ignores it, is computed by the rules of package service.
 func (s *calls) taken(header []byte) {
 	c, err := service.DecodeHeader(header)
 	if err != nil {
