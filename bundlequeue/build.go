@@ -9,10 +9,10 @@ import (
 	"github.com/jamq/jamq/anchor/chainview"
 )
 
-// mayBuild reports whether the queue may request a new package for a bundle now, as
-// far as the back-off and the host's orders are concerned. It does not check the
-// safety rule, that no chain may accumulate two packages of a bundle (promise B1):
-// admissible does.
+// mayBuild reports whether a new package for a bundle may be requested now. The bundle
+// must not be only reserved, given up or failed, and must not wait after a failed or
+// useless build. mayBuild does not check the safety rule that no chain may accumulate
+// two packages of a bundle (promise B1), because admissible does.
 func (q *Queue) mayBuild(it *item) bool {
 	t := it.troubles()
 	return it.state != Reserved && !q.ended(it) && q.now >= it.notBefore &&
@@ -58,9 +58,10 @@ func (q *Queue) buildEffect(it *item, at, minAnchor anchor.Point, offset int) Bu
 	}
 }
 
-// anchorAgain chooses an anchor for a build request that is still open after a restart, because the
-// anchor of the first request may have left the best chain. When the host answers, built checks
-// whether the package still fits.
+// anchorAgain chooses an anchor for a build request that the host has not answered
+// before a restart. The request needs a new anchor because the first one may have left
+// the best chain in the meantime. When the host answers, built checks whether the
+// package still fits.
 func (q *Queue) anchorAgain(it *item) (at, least anchor.Point, offset int) {
 	least, _ = q.allDead(it)
 	if r := it.request; !r.minAnchor.IsZero() {
@@ -225,8 +226,8 @@ func (q *Queue) discard(it *item, r *request, pkg jamq.PackageHash, reason ancho
 	q.emit(Died{Number: it.number, Version: r.version, Package: pkg, Reason: reason, At: at, Unsent: true})
 }
 
-// noteUseless counts a package that died before it was sent, and remembers the
-// reason for [Delay], which operators see.
+// noteUseless counts a package that died before it could be sent. It also stores the
+// reason, so that operators see in [Delay] why the bundle makes no progress.
 func (q *Queue) noteUseless(it *item, reason anchor.Reason) {
 	t := it.inTrouble()
 	t.useless++

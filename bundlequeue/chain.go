@@ -12,8 +12,9 @@ import (
 // blocks. The view follows the rules D1 to D6 of package anchor, which define when
 // a package can never be accumulated.
 
-// watch makes the view of the chain follow a package from now on. The error wraps
-// ErrInadmissible if the package's refine context contradicts the known blocks.
+// watch registers a package with the view of the JAM chain, so that the queue learns
+// when the package is reported, accumulated or dead. The error wraps ErrInadmissible if
+// the package's refine context contradicts the known blocks.
 func (q *Queue) watch(pkg jamq.PackageHash, c *jamq.RefineContext) (*chainview.Trace, error) {
 	trace, err := q.view.Watch(pkg, chainview.Package{
 		Anchor: c.Anchor, LookupAnchorSlot: c.LookupAnchorSlot, Prerequisites: c.Prerequisites,

@@ -117,9 +117,8 @@ func (q *Queue) checkItem(it *item, i int) error {
 	return nil
 }
 
-// checkTurn checks that a bundle is in the heap in which plan would put it, and
-// with the right key. A bundle in the wrong heap would be built or sent at the
-// wrong time.
+// checkTurn checks that a bundle is in the right heap, waiting or due, and at the right
+// position. A bundle in the wrong heap would be built or sent at the wrong time.
 func (q *Queue) checkTurn(it *item) error {
 	if it.waiting != (it.state < Guaranteed && !it.holdsCore) || it.waiting && !it.turn.Queued() {
 		return fmt.Errorf("bundle %d is %v, holds a core: %v, waits for one: %v", it.number, it.state, it.holdsCore, it.waiting)

@@ -42,8 +42,9 @@ func (q *Queue) checkCommitments(place uint64, ev *Enqueue) error {
 	return nil
 }
 
-// commitmentBefore returns the commitment of the bundle before the given position
-// in the queue, or zero if the host has not given one.
+// commitmentBefore returns the commitment on which a bundle at the given position must
+// have been executed: that of the bundle before it. It returns zero if the host has not
+// given one.
 func (q *Queue) commitmentBefore(place uint64) common.Hash {
 	if place == q.firstPlace {
 		return q.base
@@ -51,10 +52,10 @@ func (q *Queue) commitmentBefore(place uint64) common.Hash {
 	return q.at(place - 1).commitment
 }
 
-// Head returns the commitment that the next bundle must have as its Parent. This is
-// the commitment of the last accepted bundle that has not failed or, if there is no
-// such bundle, the Parent of the first one. Zero means that the queue does not know
-// the commitment.
+// Head returns the commitment on which the host must execute the next block: the next
+// bundle must name it as its Parent. It belongs to the last accepted bundle that has
+// not failed or, if there is none, it is the Parent of the first bundle. Zero means
+// that the queue does not know the commitment.
 func (q *Queue) Head() common.Hash { return q.commitmentBefore(q.end()) }
 
 // spend remembers the commitment of a bundle that has failed, so that no later bundle can use the
@@ -70,9 +71,9 @@ func (q *Queue) spend(it *item) {
 	q.spent = append(q.spent, spent{it.commitment, it.place})
 }
 
-// forgetSpent forgets a failed bundle as soon as the bundle that replaced it in the
-// queue is final. From then on, a host cannot build on the failed bundle by
-// mistake, because the parent of its block is no longer the head.
+// forgetSpent forgets a failed bundle when the bundle that took its position in the
+// queue is final. A host cannot build on the failed bundle by mistake any more, because
+// the parent of its block is no longer the head.
 func (q *Queue) forgetSpent() {
 	q.spent = slices.DeleteFunc(q.spent, func(s spent) bool {
 		if s.place < q.active {
@@ -82,9 +83,9 @@ func (q *Queue) forgetSpent() {
 	})
 }
 
-// commit records the commitments of an enqueued bundle and of its parent. If the
-// number before this bundle is only reserved, the bundle that fills it later must
-// have exactly the commitment of that parent.
+// commit records the commitments of an enqueued bundle and of the block on which the
+// bundle was executed. If the number before is only reserved, the bundle that later
+// fills it must have exactly that second commitment.
 func (q *Queue) commit(it *item, ev *Enqueue) {
 	it.commitment, it.awaited = ev.Commitment, nil
 	if parent := ev.Parent; parent != (common.Hash{}) {
@@ -117,9 +118,8 @@ func (q *Queue) use(commitment common.Hash) {
 	}
 }
 
-// useOnce records a commitment that was read from a snapshot. It makes the reader
-// fail if the snapshot contains the commitment twice, because such a snapshot is
-// corrupt.
+// useOnce records a commitment while a snapshot is read. If the snapshot contains the
+// commitment a second time, it is corrupt, and the reader fails.
 func (q *Queue) useOnce(r *wire.Reader, commitment common.Hash) {
 	if q.isUsed(commitment) {
 		r.Fail("commitment %s twice", commitment)

@@ -128,10 +128,10 @@ func validateCores(spec *jamq.ChainSpec, cores []jamq.CoreIndex) error {
 	return nil
 }
 
-// unsettledVersions limits the packages of a bundle that are dead on the best chain
-// but not yet on the finalized chain, so that a reorg may revive them. Losses do
-// not count here. The limit bounds the memory while finality is stalled and no
-// guarantor can be reached.
+// unsettledVersions is how many more packages of a bundle the queue remembers because a
+// reorg may revive them: they are dead on the best chain but not yet on the finalized
+// chain, and do not count as losses. The limit bounds the memory while finality is
+// stalled and no guarantor can be reached.
 const unsettledVersions = 8
 
 // maxVersions returns the maximum number of packages of one bundle that the queue remembers at a

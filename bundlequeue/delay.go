@@ -51,8 +51,8 @@ func (q *Queue) delayOf(it *item) Delay {
 	}
 }
 
-// waitsFor explains to operators, in a short phrase, why a bundle waits whose
-// package has not been submitted.
+// waitsFor returns a short phrase that tells operators what the first bundle without a
+// submitted package waits for.
 func (q *Queue) waitsFor(it *item) string {
 	t := it.troubles()
 	admission := q.admissible(it)

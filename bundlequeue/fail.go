@@ -15,7 +15,9 @@ func (q *Queue) isLoss(v *version) bool {
 	return (v.accepted || v.refused) && isLossBy(v.trace.Dead(), q.needs(v))
 }
 
-// need is the status of a package that another package names as a prerequisite.
+// need is the status of one prerequisite, a package that must be reported or
+// accumulated before another one can be. isLossBy uses it to decide whether a death was
+// the bundle's own fault.
 type need struct {
 	dead    bool
 	arrived bool // it is reported or accumulated
@@ -75,8 +77,8 @@ func (q *Queue) ended(it *item) bool {
 	return it.troubles().givenUp != "" || it.losses() > q.cfg.MaxVersionRetries
 }
 
-// advance moves the frontier past all bundles that are at least guaranteed, and returns the first
-// bundle that is not, or nil if there is none.
+// advance moves q.frontier past all bundles that JAM has guaranteed, which need no
+// attention, and returns the first bundle after them, or nil if there is none.
 func (q *Queue) advance() *item {
 	q.frontier = max(q.frontier, q.active)
 	for it := q.at(q.frontier); it != nil; it = q.at(q.frontier) {

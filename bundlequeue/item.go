@@ -27,9 +27,9 @@ type item struct {
 	// versions are the packages of the bundle that the queue has not forgotten, oldest first.
 	// All of them were sent, except perhaps the last one.
 	versions []*version
-	// deadSince remembers the versions that prune has removed: it is the latest block at which
-	// one of them died, or nil if there are none. A new version must be anchored at this block
-	// or later.
+	// deadSince is the latest block at which a version that prune has removed died, or nil if prune
+	// has removed none. A new version must be anchored at this block or later, so that no chain
+	// accumulates both.
 	deadSince *anchor.Point
 	// request is the build request that the host has not answered yet, or nil if there is none.
 	request *request
@@ -149,9 +149,9 @@ func (v *version) dead() bool        { return v.trace.Dead() != anchor.Alive }
 func (v *version) reported() bool    { return v.trace.IsReported() }
 func (v *version) accumulated() bool { return v.trace.IsAccumulated() }
 
-// winner returns the package that decides the state of the bundle on the best
-// chain. If a package was accumulated, it is that package. Otherwise it is a
-// package that is reported and not dead, or nil if there is none.
+// winner returns the package because of which the bundle is guaranteed or accumulated
+// on the best chain, or nil if there is none. An accumulated package takes precedence
+// over a package that is only reported and not dead.
 func (it *item) winner() *version {
 	var reported *version
 	for _, v := range it.versions {
@@ -165,9 +165,9 @@ func (it *item) winner() *version {
 	return reported
 }
 
-// live returns the package of the bundle that may still be accumulated, or nil if
-// there is none. A valid chain has at most one such package, because each package
-// is anchored at a block at which all earlier packages are dead.
+// live returns the package of the bundle that was accumulated or still may be, or nil
+// if there is none. A valid chain has at most one such package, because each package is
+// anchored at a block at which all earlier packages are dead.
 func (it *item) live() *version {
 	if w := it.winner(); w != nil {
 		return w

@@ -25,9 +25,9 @@ type Queue struct {
 	view *chainview.View // of the JAM chain
 	now  instant         // time of the last event
 
-	// items are the bundles in the order of their rollup blocks. A place is a position in this
-	// order, counted since the queue was created. All bundles before the place active are
-	// final, and all before the place frontier are at least guaranteed.
+	// items are the bundles in the order of their rollup blocks. firstPlace, active and frontier
+	// are positions in this order, counted since the queue was created: all bundles before active
+	// are final, and all before frontier are at least guaranteed.
 	items            []*item
 	firstPlace       uint64 // of items[0]
 	active, frontier uint64 // places
@@ -58,9 +58,9 @@ type Queue struct {
 	counts     [NumStates]int
 	total      Totals
 
-	// blocked is the bundle at which the last step stopped starting bundles, because this
-	// bundle cannot be built or sent yet. It is nil if the step stopped because no core was
-	// free.
+	// blocked is the bundle because of which the last step started no further bundles: it cannot be
+	// built or sent yet, and later bundles must wait for it. It is nil if the step stopped only
+	// because no core was free.
 	blocked *item
 
 	// The following fields are used only within a step.
@@ -152,8 +152,8 @@ func (q *Queue) Step(now time.Time, ev Event) ([]Effect, error) {
 	return out, nil
 }
 
-// apply processes an event: it changes the facts from which Step then computes
-// states and effects. If apply returns an error, it has changed nothing.
+// apply records what an event reports or orders. Step then derives the new states and
+// effects from these records. If apply returns an error, nothing has changed.
 func (q *Queue) apply(now instant, ev Event) error {
 	switch ev := ev.(type) {
 	case Reserve:
@@ -205,11 +205,10 @@ func (q *Queue) observe(ev Event) (err error) {
 	return nil
 }
 
-// importBlock imports a JAM block. A block that cannot descend from the finalized
-// block is useless, but the host will also deliver its descendants, so the view
-// must ignore all of them instead of returning errors. If the block is useful and
-// only the best block is older than the finalized block, the block is imported and
-// the best block stays as it is.
+// importBlock imports a JAM block. If the block cannot descend from the finalized
+// block, the view ignores it, together with its descendants that the host will also
+// deliver, instead of returning errors. If only the best block is older than the
+// finalized block, importBlock imports the block and keeps the present best block.
 func (q *Queue) importBlock(b *jamq.Block, best jamq.HeaderHash) error {
 	err := q.view.ImportBest(b, best)
 	if !errors.Is(err, chainview.ErrOld) {

@@ -16,8 +16,9 @@ import (
 // version only if it contains this anchor. On that chain the earlier versions are dead, and a dead
 // package stays dead. So no chain accumulates two versions.
 
-// admission is the decision whether a new package of a bundle may be built. It
-// includes the conditions that the package must meet.
+// admission tells whether a new package of a bundle may be built and, if so, which
+// conditions the package must meet so that no chain accumulates two packages of the
+// bundle.
 type admission struct {
 	ok bool
 	// minAnchor is the oldest block that the package may be anchored to, because all earlier
@@ -63,9 +64,9 @@ func (q *Queue) admissible(it *item) admission {
 	return admission{ok: true, minAnchor: minAnchor, prerequisites: []jamq.PackageHash{v.pkg}}
 }
 
-// allDead returns the first block of the best chain at which all packages of a
-// bundle are dead, or zero if there are no packages. ok is false if a package is
-// not dead, so that no new package may be built.
+// allDead finds the first block of the best chain at which all packages of a bundle are
+// dead, so that a new package can be anchored there. since is zero if there are no
+// packages. ok is false if a package is not dead, so that no new package may be built.
 func (q *Queue) allDead(it *item) (since anchor.Point, ok bool) {
 	if it.deadSince != nil {
 		since = *it.deadSince

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// plan puts a bundle into the right heap: into waiting if it needs a core, or into
-// due, with the time of its next send, if it has a core. plan must be called
-// whenever the state, the core or that time may have changed.
+// plan puts a bundle into the heap in which schedule will find it: into waiting if it
+// needs a core, or into due if it has a core and a package to send. plan must be called
+// whenever the state, the core or the time of the next send may have changed.
 func (q *Queue) plan(it *item) {
 	if it.waiting {
 		q.waiting.Remove(&it.turn)
@@ -88,8 +88,8 @@ func (q *Queue) maySend(v *version) bool {
 	return v.ticket == 0 && !v.refused && v.attempts <= q.cfg.MaxSubmitRetries && v.item.troubles().givenUp == ""
 }
 
-// send emits a Send effect for a package if its time has come, a core is available, and the package
-// of the previous bundle was sent.
+// send emits a Send effect for a package if three conditions are met: its time has
+// come, a core is available, and the package of the previous bundle was sent.
 func (q *Queue) send(it *item, v *version) {
 	if !q.maySend(v) || q.now < v.nextSend {
 		return

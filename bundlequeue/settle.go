@@ -73,9 +73,9 @@ func (q *Queue) noteDeath(v *version) {
 	}
 }
 
-// dropUnsent forgets packages that died before they were sent. The next build then
-// waits for BackoffBase, because the reason of the death, for example an old lookup
-// anchor, would probably kill the next package too.
+// dropUnsent forgets packages that died before they were sent, for example because the
+// lookup anchor was too old. The next build waits for BackoffBase, because a package
+// that is built at once would probably die for the same reason.
 func (q *Queue) dropUnsent(it *item) {
 	it.versions = slices.DeleteFunc(it.versions, func(v *version) bool {
 		if v.sent || !v.dead() {
@@ -113,8 +113,9 @@ func (q *Queue) cancelRivals(it *item, w *version) {
 	})
 }
 
-// learnDelay records how many blocks passed between the first send of a package and its report. The
-// queue chooses the anchors of later packages by these delays.
+// learnDelay records how many blocks passed between the first send of a package and its
+// report. From these delays the queue decides how new the anchors of later packages
+// must be.
 func (q *Queue) learnDelay(v *version) {
 	if v.sentHeight == 0 {
 		return

@@ -28,8 +28,8 @@ type state struct {
 	Packages []told       // the packages that were sent, in the order of their first sends
 }
 
-// told is a package that was sent, with the events about it that the host has
-// reported.
+// told is a package that the host has sent, together with the events about it that the
+// host has told the feed. The feed puts these events into its next blocks.
 type told struct {
 	Report                jamq.Report       // for the block in which the package is guaranteed
 	State                 bundlequeue.State // the newest state that the host has reported, or zero
@@ -179,9 +179,8 @@ func (f *Feed) forget() {
 	})
 }
 
-// dies returns the last slot in which a package can still progress by the rules
-// of the chain: it can be reported or, if it is already reported, be
-// accumulated.
+// dies returns the last slot in which the rules of the chain allow a package to
+// progress. By then it must be reported or, if it is already reported, accumulated.
 func (p *told) dies(spec *jamq.ChainSpec) jamq.Slot {
 	if p.Reported != 0 {
 		return p.Reported + spec.AvailabilityTimeout + spec.EpochLength

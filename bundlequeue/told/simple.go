@@ -171,8 +171,8 @@ func ticketOf(e bundlequeue.Effect) uint64 {
 	return 0
 }
 
-// open returns the first job that the queue still expects an answer to, or nil.
-// It drops the obsolete jobs before that job.
+// open returns the first job for which the queue still expects an answer, or nil if
+// there is none. It drops the obsolete jobs before that one.
 func (s *Simple) open() bundlequeue.Effect {
 	for len(s.jobs) > 0 {
 		if s.queue.Expects(ticketOf(s.jobs[0])) {
