@@ -59,8 +59,8 @@ type account struct {
 	exempt int32 // number exempt from the caps
 	fixed  int32 // number behind a gap that newcomers cannot displace
 	gapped int32 // number behind a gap that newcomers can displace
-	// from and to are the range of indexes in txs whose transactions have changed
-	// since their places were last computed. They are valid only if touched is set.
+	// from and to are the first and the last index in txs of the transactions that have changed
+	// since the sender's order was last computed. They are valid only if touched is set.
 	from, to int32
 	since    uint64 // order among senders with an equal gapped: see gaps
 
@@ -68,9 +68,9 @@ type account struct {
 	first [1]link // memory for one transaction, because most senders have one
 }
 
-// link is one element of a sender's chain, which is the sender's transactions by
-// nonce. It repeats the nonce of the transaction, so that a search by nonce need
-// not read each entry from memory.
+// link is a transaction in its sender's chain, the list of the sender's transactions by
+// nonce. It repeats the nonce, so that a search by nonce need not load each entry from
+// memory.
 type link struct {
 	nonce uint64
 	*entry
@@ -181,9 +181,9 @@ func (a *account) short() bool { return a.Balance.Lt(&a.cost) }
 // pool read it. It also returns true if the last reading failed.
 func (a *account) differs(known Account) bool { return a.stale || a.Account != known }
 
-// countCost computes the total cost of the sender's transactions again. This is
-// necessary when the nonce in the host's state has changed, because a transaction
-// with a used nonce no longer counts.
+// countCost computes the sender's total cost again after the nonce in the host's state
+// has changed. A transaction whose nonce is used no longer counts, because it cannot
+// cost anything more.
 func (a *account) countCost() {
 	a.cost.Clear()
 	for _, e := range a.txs {
@@ -193,9 +193,9 @@ func (a *account) countCost() {
 	}
 }
 
-// funded returns the index of the first transaction that the balance does not
-// cover, if the sender's transactions are paid in nonce order. It returns the
-// length of the chain if the balance covers all of them.
+// funded returns how many of the sender's transactions the balance covers if they are
+// paid in the order of their nonces. This is also the index of the first transaction
+// that is not covered.
 func (a *account) funded() int {
 	i := len(a.txs)
 	if !a.short() {
@@ -212,10 +212,10 @@ func (a *account) funded() int {
 	return i
 }
 
-// before summarizes the chain before index i > 0 for computing the seat of the
-// transaction there. It returns the next nonce without a gap, and the place and
-// status of the previous transaction. A locked transaction has no place, so before
-// uses the last transaction that is not locked.
+// before summarizes the transactions before index i > 0 for seat: the next nonce
+// without a gap, and the limit that the previous transaction sets for the order and the
+// status. Locked transactions set no limit, so before uses the last one that is not
+// locked.
 func (a *account) before(i int) (next uint64, lead place, lowest status) {
 	next = max(a.Nonce, a.txs[i-1].nonce+1)
 	if i <= int(a.ahead) && a.txs[i-1].status != queued {

@@ -83,9 +83,9 @@ func (c *core) storeEntry(p plan) {
 	}
 }
 
-// inheritCount gives a replacement the replacement count of the transaction that it
-// replaces, plus one. The count thus belongs to the nonce, and a sender cannot
-// evade the limit by replacing the replacement.
+// inheritCount makes the replacement e continue the recent replacement count of the
+// transaction old. The count belongs to the nonce, so a sender cannot evade the limit
+// by replacing a replacement.
 func (c *core) inheritCount(old, e *entry) {
 	e.replacements, e.since = 1, uint32(e.at/int64(time.Second))
 	if c.replacementWait(old, e.at) > 0 {

@@ -29,11 +29,12 @@ func (e *entry) counts() status {
 	return e.status
 }
 
-// group returns the group in which a transaction is counted: its status, or building if a session
-// has locked it.
+// group returns under which status the pool counts a transaction for its caps. This is
+// the status of the transaction or, if a session has locked it, building.
 //
-// No cap limits the locked transactions, because the host has chosen them and they leave with their
-// block. If they counted, newcomers might find no room at any price while a block is built.
+// No cap limits the locked transactions, because the host has chosen them and they
+// leave with their block. If they counted, newcomers might find no room at any price
+// while a block is built.
 func (e *entry) group() status {
 	if e.locked {
 		return building
@@ -57,10 +58,9 @@ func (c *core) countEntry(e *entry, n int) {
 	}
 }
 
-// keeps reports whether the caps do not apply to a transaction. This is so if the
-// transaction came back from a failed block, or if it could run before and cannot
-// run now. Otherwise newcomers that never pay could push out such a transaction
-// (promise T5).
+// keeps reports whether the caps do not apply to a transaction, so that newcomers that
+// never pay cannot push it out (promise T5). There are two reasons: the transaction
+// came back from a failed block, or it could run before and cannot run now.
 func (e *entry) keeps() bool { return e.exempt || e.ran && e.status != ready }
 
 // stays reports whether newcomers cannot displace a transaction that is behind a
@@ -108,9 +108,10 @@ func (c *core) total() usage {
 	return all
 }
 
-// space compares the room that a transaction needs with the room that exists. need,
-// have and limit concern the transaction's status; all, total and bound concern the
-// whole pool.
+// space is the room that a transaction needs and the room that exists, in number and
+// bytes. The first three fields concern the transactions of its status: need must be
+// added to have and may not exceed limit. The last three, in the same order, concern
+// the whole pool.
 type space struct {
 	need, have, limit usage
 	all, total, bound usage
@@ -136,8 +137,8 @@ func (c *core) space(old, e *entry, status status) space {
 	return space{need, c.capped(status), c.limits[status], all, c.total(), c.bound}
 }
 
-// fits reports whether the transaction has enough room once other transactions with
-// the usage freed have left the pool.
+// fits reports whether there is enough room for the transaction after other
+// transactions have left. freed is the room that they give back.
 func (s space) fits(freed usage) bool {
 	return fit(s.need, s.have, s.limit, freed) && fit(s.all, s.total, s.bound, freed)
 }

@@ -51,17 +51,20 @@ func (c *core) arrangeFrom(a *account, from, changed int) {
 	}
 }
 
-// seat is the result of arranging a transaction: its status, and its place in the
-// index for that status.
+// seat is the result of arranging a transaction: its status, and its position in the
+// order of all transactions with that status.
 type seat struct {
 	status   status
 	lead     place
 	roomless bool
 }
 
-// position summarizes a chain up to an index, for computing the seat of the next
-// transaction: the next nonce without a gap, the place and the lowest status so
-// far, and the index of the first transaction that the balance does not cover.
+// position summarizes the transactions of a sender up to an index, because they limit
+// the next one:
+//
+//   - next is the next nonce without a gap.
+//   - lead and lowest are the latest place in the order and the lowest status so far.
+//   - funded is the index of the first transaction that the balance does not cover.
 type position struct {
 	next   uint64
 	lead   place
@@ -78,11 +81,10 @@ func (c *core) position(a *account, i int) position {
 	return at
 }
 
-// seat returns the status and the place that the transaction at index i should
-// have, and advances at past the transaction. If the transaction could run but
-// finds no room in the pool, it is parked and waits for room. While the base fee
-// changes, all transactions that become able to run wait first, so that the best of
-// them get the room.
+// seat computes the status and the order of the transaction at index i, and advances at
+// past it. A transaction that could run but finds no room in the pool is parked until
+// there is room. While the base fee changes, all transactions that become able to run
+// are parked in this way first, so that the best of them get the room.
 func (c *core) seat(a *account, i int, at *position) seat {
 	e := a.txs[i].entry
 	could := at.lowest == ready
@@ -93,9 +95,9 @@ func (c *core) seat(a *account, i int, at *position) seat {
 	return s
 }
 
-// wait returns the seat of a transaction that could run but must wait for room in
-// the pool. It also moves the sender's later transactions behind all others,
-// because they cannot run before the waiting transaction.
+// wait returns the seat of a transaction that could run but must wait for room in the
+// pool. It also moves the sender's later transactions to the end of the order, because
+// they cannot run before it.
 func (at *position) wait(e *entry) seat {
 	s := seat{status: parked, lead: at.lead, roomless: true}
 	at.lead, at.lowest = place{0, e.seq}, parked // as entry.behind

@@ -100,7 +100,7 @@ func (c *core) checkRoom() error {
 func (c *core) checkSender(a *account, all *totals) error {
 	total := new(uint256.Int)
 	var n counters
-	// Only transactions that came back or are in a block can exceed the balance.
+	// A transaction may exceed the balance only if it came back or is in a block.
 	covered := true
 	for i, l := range a.txs {
 		if err := c.checkEntry(a, l); err != nil {

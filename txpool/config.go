@@ -108,8 +108,8 @@ type Config struct {
 	// MaxPending or that of MaxBytes, whichever is higher. SurgeSlope is in per
 	// mille, at most 10,000. The default is 2,000.
 	SurgeSlope uint64
-	// PriceBump is by how much a replacement must raise both the fee cap and the tip of the
-	// transaction that it replaces, in per mille, at most 10,000. The default is 125.
+	// PriceBump is by how much a replacement must raise the fee cap and also the tip, compared with
+	// the transaction that it replaces. It is in per mille, at most 10,000. The default is 125.
 	PriceBump uint64
 	// RoundBumpDown rounds the price that PriceBump demands down to a whole number of wei, as geth
 	// does, because some wallets compute their replacements in this way. By default the price is

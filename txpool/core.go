@@ -133,9 +133,9 @@ func (c *core) cacheAccount(a *account) {
 	}
 }
 
-// touchAccount marks a sender's transactions from index from to index to as
-// changed. arrangeTouched computes their places before the lock is released, so
-// that several changes to one sender cost only one computation.
+// touchAccount marks the sender's transactions from index from to index to as changed.
+// arrangeTouched computes their status and order before the lock is released, so that
+// several changes to one sender cost only one computation.
 func (c *core) touchAccount(a *account, from, to int) {
 	if !a.touched {
 		a.touched, a.from, a.to = true, int32(from), int32(to)
@@ -152,9 +152,9 @@ func (c *core) arrangeAll(a *account) {
 	c.closeAccount(a)
 }
 
-// arrangeTouched updates the places of the transactions that touchAccount has
-// marked. It leaves out the transactions at the beginning of a chain that a session
-// has locked.
+// arrangeTouched computes the order of the transactions that touchAccount has marked as
+// changed. It leaves out the locked transactions at the beginning of a chain, because
+// they are not in the order.
 func (c *core) arrangeTouched() {
 	for i, a := range c.touched {
 		c.touched[i] = nil

@@ -26,14 +26,13 @@ type plan struct {
 	runs bool
 	// leaves contains the transactions of any account that must leave.
 	leaves []leaving
-	// returns are transactions that a session gives back because they are in no block. exempts are
-	// transactions that become exempt from the caps.
+	// returns are transactions that a session had locked and now unlocks, because they are in no
+	// block. exempts are transactions to which the caps do not apply from now on.
 	returns, exempts []*entry
 	// state is the account's new state, or nil.
 	state *Account
-	// together is set if more plans for the same account follow. The places in the
-	// chain are then computed only once for all of them, before the pool's lock is
-	// released.
+	// together is set if more plans for the same account follow. The order of its transactions is
+	// then computed only once for all plans, before the pool's lock is released.
 	together bool
 }
 
@@ -231,8 +230,9 @@ func (c *core) checkSenderLimit(a *account, old, e *entry) (last *entry, err err
 	return nil, fmt.Errorf("%w: address %v has %d transactions, limit %d", ErrSenderLimit, a.address, n, c.cfg.MaxPerSender)
 }
 
-// foreseeSeat returns the status and place that a newcomer will have if the pool has room for it.
-// It relies on checkFunds, which has made sure that the balance covers the newcomer.
+// foreseeSeat returns the status and the position in the order that a newcomer will get
+// if it is admitted. It assumes that the balance covers the newcomer, which checkFunds
+// has checked.
 func (c *core) foreseeSeat(a *account, i int, e *entry) seat {
 	at := c.position(a, i)
 	at.funded = i + 1

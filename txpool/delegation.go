@@ -82,9 +82,9 @@ func (all authorizations) remove(auth authority) {
 	}
 }
 
-// applicable returns the first and the last nonce at which an authorization signed
-// by the account could apply: now, or after the account's own transactions in the
-// pool. It assumes that the gaps between these transactions are filled and that one
+// applicable returns the range of nonces in which an authorization signed by the
+// account could take effect, now or after the account's own transactions in the pool.
+// It assumes that the nonce gaps between these transactions are filled and that one
 // more transaction arrives.
 func (a *account) applicable() (first, last uint64) {
 	last = a.Nonce

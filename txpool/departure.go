@@ -36,9 +36,9 @@ func (e *Event) departure(now int64) Departure {
 	return d
 }
 
-// reason is an error in the form that the pool remembers: the text, and the error
-// of this package that it wrapped. The pool does not keep the original error,
-// because a host's error may refer to much memory.
+// reason is an error as the pool remembers it: only its text, and the error of this
+// package that it wrapped. The pool does not keep the original, because a host's error
+// may keep much memory alive.
 type reason struct {
 	text string
 	kind error // nil if it wrapped none

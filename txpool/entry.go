@@ -11,8 +11,8 @@ import (
 	"github.com/holiman/uint256"
 )
 
-// status tells whether a transaction can run, judged by the nonces, prices and
-// costs of the transactions up to it in the sender's chain.
+// status tells whether a transaction can run. It depends on the nonces, prices and
+// costs of the transaction itself and of the sender's earlier transactions.
 type status uint8
 
 const (
@@ -90,11 +90,10 @@ type place struct {
 	rank, seq uint64
 }
 
-// ranked is an entry together with its place in an index. The place is copied from
-// the entry, so that the order of a snapshot stays as it is when the entry gets
-// another place later. gas and size are copied too, because a session that skips
-// thousands of transactions would otherwise have to load each entry. Both copies
-// are capped at 2^32-1.
+// ranked is an element of an index, the sorted list of all transactions with one
+// status. It copies the place from the entry, so that a snapshot of the index stays
+// sorted when the entry moves later. It also copies gas and size, capped at 2^32-1, so
+// that a session that skips thousands of transactions need not load each entry.
 type ranked struct {
 	place
 	entry     *entry
@@ -135,8 +134,9 @@ func newIndex() *btree.BTreeG[ranked] { return btree.NewG(degree, before) }
 // transaction of a chain.
 var noLead = place{rank: math.MaxUint64}
 
-// after returns the place of a transaction whose predecessor in the sender's chain has place p: its
-// own place, or p if p comes later in the order.
+// after returns the place of e in the order, given the place p of the sender's previous
+// transaction. A transaction never comes before the previous one, so the result is the
+// later of p and e's own place.
 func (p place) after(e *entry) place {
 	own := (place{e.rank, e.seq})
 	if p.before(own) {
@@ -145,8 +145,8 @@ func (p place) after(e *entry) place {
 	return p
 }
 
-// behind returns the place that limits the next transaction in the sender's chain. If this
-// transaction waits for room, the transactions after it cannot run either, so behind returns a
+// behind returns the earliest place in the order for the sender's next transaction. If
+// this transaction waits for room, the next one cannot run either, so the result is a
 // place after all others.
 func (e *entry) behind() place {
 	if e.roomless {

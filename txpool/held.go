@@ -103,8 +103,8 @@ func (p *Pool) setAside(batch []candidate) {
 	})
 }
 
-// endEvent returns the last event about a transaction that came back but will not be admitted any
-// more.
+// endEvent returns the last event about a transaction that came back, for example from
+// a failed block, but that the pool will not try to admit again.
 func (t *candidate) endEvent(now int64) Event {
 	event := Event{Kind: Dropped, Tx: t.tx, Sender: t.from, Private: t.origin.private, Age: time.Duration(now - t.origin.at), Reason: t.err}
 	s := new(superseded)

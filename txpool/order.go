@@ -8,8 +8,8 @@ import (
 	"github.com/google/btree"
 )
 
-// turn is the knowledge of a session about one sender: whether the sender's account has
-// been read, and which of its transactions comes next.
+// turn is the memory of a session about one sender, for example whether it has read the
+// sender's account and which transaction of the sender comes next.
 type turn struct {
 	address common.Address
 	read    bool // the account has been read in this session
@@ -204,8 +204,8 @@ func (s *Session) hasRoom(gas, size uint64) bool {
 	return b.Bytes == 0 || size <= b.Bytes-min(s.bytes, b.Bytes)
 }
 
-// putAside makes the session take no more transactions of the sender of e, for
-// example because e has failed and the sender's later transactions depend on it.
+// putAside makes the session skip the sender of e from now on, for example because e
+// has failed and the sender's later transactions depend on it.
 func (s *Session) putAside(e *entry) {
 	t := s.beginTurn(e.account.address)
 	t.aside, t.unfit = true, false
@@ -227,8 +227,8 @@ func (e *entry) candidate(base uint64) Candidate {
 	return Candidate{Tx: e.tx, Tip: min(e.tip, e.feeCap-min(e.feeCap, base)), Size: uint64(e.size)}
 }
 
-// keyOf returns the place of a transaction among the heads of a session: by its score if
-// Config.Score is set, and otherwise by its rank.
+// keyOf returns the key by which a session compares the next transactions of its
+// senders: the score if Config.Score is set, and otherwise the tip.
 func (c *core) keyOf(e *entry) place {
 	if c.cfg.Score == nil {
 		return place{e.rank, e.seq}
@@ -269,14 +269,16 @@ func (c *core) newWalk() walk {
 	return walk{rest: rest}
 }
 
-// passed reports whether the walk has already gone past the place of a transaction
-// that has changed, so that it will not visit the transaction again.
+// passed reports whether the walk has already gone past the position of a transaction
+// that has just changed. The session must then consider the transaction itself, because
+// the walk will not.
 func (w *walk) passed(e *entry) bool {
 	return w.ended || w.index == nil || w.at.entry != nil && before(e.ranked(e.lead), w.at)
 }
 
-// precedes reports whether a sender that the walk has not visited yet can have a better transaction
-// than one at place p.
+// precedes reports whether the walk may still find a sender with a transaction that is
+// better than one at place p. The session must then continue the walk before it
+// chooses.
 func (w *walk) precedes(p place) bool { return w.at.entry == nil || w.at.place.before(p) }
 
 // stride is how many transactions a walk visits at a time.

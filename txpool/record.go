@@ -17,8 +17,8 @@ const (
 	// private, exempt from the caps, could run before, and is held aside, its time
 	// of admission, and the transaction.
 	recordAdded = 'A'
-	// recordRoom means that the caps now apply to a transaction differently. The
-	// fields are its hash, whether it is exempt, and whether it could run before.
+	// recordRoom means that the caps begin or cease to apply to a transaction. The fields are its
+	// hash, whether it is exempt from the caps, and whether it could run before.
 	recordRoom = 'K'
 	// recordLeft means that a transaction has left in a block, so that it has no
 	// departure. The field is its hash.

@@ -45,9 +45,9 @@ type Session struct {
 	gas     uint64 // gas used so far; bytes likewise
 	bytes   uint64
 
-	// over is true when the session takes no more transactions; those that it has
-	// taken may still be locked. misses counts the transactions that were skipped
-	// because they do not fit, since the session last took one.
+	// over is true when the session takes no more transactions, although those that it has taken
+	// may still be locked. misses counts how many transactions in a row it has skipped because they
+	// do not fit.
 	over   bool
 	misses int
 

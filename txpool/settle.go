@@ -34,8 +34,8 @@ func (c *core) letWaitingIn() bool {
 	return some && !p.promotes.roomless
 }
 
-// evictOver evicts the worst transactions of a status, found in the given indexes,
-// until the status is within its caps.
+// evictOver evicts transactions of a status, the worst first, until the rest are within
+// their caps. It looks for them in the given indexes.
 func (c *core) evictOver(s status, indexes ...*btree.BTreeG[ranked]) {
 	for c.exceedsCaps(s) {
 		worst := c.findWorst(indexes...)

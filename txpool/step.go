@@ -36,10 +36,10 @@ func (p *Pool) takeTurn() (end func()) {
 	}
 }
 
-// clock returns the time by which the pool measures ages, in Unix nanoseconds. If
-// Config.Now returns times with a monotonic reading, as time.Now does, the clock
-// follows that reading. Setting the machine's clock then makes no transaction older
-// or younger.
+// clock returns the time by which the pool measures ages, in Unix nanoseconds. If the
+// times of Config.Now have a monotonic reading, as those of time.Now do, the clock
+// follows that reading, so that no transaction becomes older or younger when the
+// machine's clock is set.
 func (p *Pool) clock() int64 { return p.begun.UnixNano() + int64(p.cfg.Now().Sub(p.begun)) }
 
 // readAccount reads an account from the host's state.
