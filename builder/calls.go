@@ -69,10 +69,10 @@ type method struct {
 	failing Call      // only the fields about failures
 }
 
-// make calls a method of the host, and records that the call runs and whether it
-// failed. If the method panics, make returns an error that wraps ErrPanic. ctx is
-// the context that the method gets: if ctx was canceled, an error of the method
-// does not count as a failure.
+// make calls a method of the host, and records for Health that the call runs and
+// whether it has failed. If the method panics, make returns an error that wraps
+// ErrPanic. If ctx, the context of the call, was canceled, an error does not count as a
+// failure.
 func (c *calls) make(ctx context.Context, name string, call func() error) error {
 	c.mu.Lock()
 	m := c.methods[name]

@@ -14,10 +14,10 @@ import (
 	"github.com/jamq/jamq/canonical"
 )
 
-// chain is the rollup's chain as the log defines it: the blocks that are not final,
-// the heads, and the calls that the rollup still needs to reach the newest block.
-// It is computed only from the records of the log, so that a restart leads to the
-// same blocks.
+// chain is the rollup's chain as the log defines it: the blocks that are not final, the
+// heads, and the calls of Apply, Undo and Final that the rollup still needs to reach
+// this state. The blocks follow only from the records of the log, so that a restart
+// leads to the same blocks.
 type chain struct {
 	log *slog.Logger
 
@@ -254,8 +254,8 @@ func (c *chain) report(err error) {
 	}
 }
 
-// next returns the first task that the worker has not done, and whether there is
-// one.
+// next returns the next call of Apply or Undo that the worker must make. The result is
+// false if the rollup has followed the whole log.
 func (c *chain) next() (t task, some bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -273,8 +273,8 @@ func (c *chain) done() {
 	c.wakeAll()
 }
 
-// nextFinal returns the first block for which the worker must call Final, and
-// whether there is one.
+// nextFinal returns the oldest final block for which the worker must still call Final.
+// The result is false if there is none.
 func (c *chain) nextFinal() (b block, some bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -292,9 +292,9 @@ func (c *chain) finished() {
 	c.finals = c.finals[1:]
 }
 
-// open returns a block that is not final: the oldest such block, after skipping the
-// given number of them. If there is no such block, open returns the newest block of
-// the chain and false.
+// open returns the oldest block that is not final, after skipping the given number of
+// such blocks, so that a caller can go through all of them. If there are too few, open
+// returns the newest block of the chain and false.
 func (c *chain) open(skip int) (b block, some bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -304,9 +304,10 @@ func (c *chain) open(skip int) (b block, some bool) {
 	return *c.head(), false
 }
 
-// find returns the block with a commitment. there reports whether the chain has the
-// block and it is not final, and applied reports whether the rollup has applied it.
-// The channel moved is closed when either may have changed.
+// find looks up a block by its commitment, for a build that waits until the rollup has
+// applied the block. there reports whether the chain has the block and it is not final,
+// and applied whether the rollup has applied it. The channel moved is closed when
+// either may have changed.
 func (c *chain) find(commitment common.Hash) (b block, there, applied bool, moved <-chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -47,7 +47,8 @@ func newDoor[B any](rollup Rollup[B]) door[B] {
 	return door[B]{rollup, jsonCodec[B]{}}
 }
 
-// typed converts a block of the engine to a block whose body has the host's type.
+// typed gives a block of the engine back the type that the host has chosen for the
+// block's body.
 func typed[B any](b block) Block[B] {
 	body, _ := b.Body.(B) // nil in a block without a body
 	return Block[B]{

@@ -48,8 +48,9 @@ type Explainer interface {
 	Accepted(ctx context.Context, payload []byte) (jamq.PackageHash, error)
 }
 
-// doubt is the state of the wait after a possible loss of records, from whose
-// beginning the blocks are counted.
+// doubt is the state of the builder's wait after its log may have lost records. The
+// wait ends when the finalized chain has grown by doubtBlocks from the height in the
+// field from.
 type doubt struct {
 	lost bool // records may be lost
 	seen bool // a recent block has been imported since the wait began
@@ -61,8 +62,8 @@ type doubt struct {
 	from uint64
 }
 
-// set begins or ends the wait after a loss of records. A new wait counts from the
-// next recent block.
+// set begins the wait after a loss of records if lost is true, and otherwise ends it. A
+// new wait counts blocks from the next recent block on.
 func (d *doubt) set(lost bool) { *d = doubt{lost: lost} }
 
 // doubtIfPromoted begins the wait after a loss of records if the log reports that

@@ -74,8 +74,8 @@ type engine struct {
 	// postponed is the number of records that the log must have in addition to
 	// Config.CheckpointEvery before the next checkpoint. It grows when a checkpoint fails.
 	postponed int
-	// carried is true if Apply or Undo has already returned for the first task of the chain, so
-	// that the worker only has to compare the roots.
+	// carried is true if the worker has already called Apply or Undo for the first task of the
+	// chain with success, so that it must only compare the roots when it tries the task again.
 	carried bool
 }
 

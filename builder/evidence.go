@@ -147,8 +147,8 @@ func (e *engine) staysBlind(ctx context.Context) bool {
 // accepted no package, the blocks are right.
 var errAllLost = errors.New("all packages seem lost")
 
-// trust decides whether the JAM blocks can be trusted, by comparing them with the
-// fates of the rollup's packages.
+// trust decides whether the host fills in the JAM blocks correctly. If it does not, the
+// blocks contradict the fates of the rollup's packages, which trust counts.
 type trust struct {
 	earned atomic.Bool              // a package was accumulated
 	died   map[uint64]anchor.Reason // of the last package that was sent, by block

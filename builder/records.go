@@ -58,7 +58,7 @@ type records struct {
 	broken chan struct{}
 }
 
-// These are the names of the two kinds of writes to the log in Health.Calls.
+// These are the names by which Health.Calls shows the two kinds of writes to the log.
 const logAppend, logReplace = "Log.Append", "Log.Replace"
 
 // writing is a call of append that waits for its records to be written. over is true when the
@@ -258,9 +258,9 @@ func weight(all ...[]byte) (n int) {
 	return n
 }
 
-// grew reports whether the log needs a checkpoint. It does if the records since the
-// last checkpoint weigh at least as much as every and as that checkpoint, so that a
-// large state is written less often. more is added to the weight that is needed.
+// grew reports whether the log has grown enough for a new checkpoint. The records since
+// the last checkpoint must weigh at least as much as that checkpoint, so that a large
+// state is written less often, and at least as much as every. more is added to both.
 func (r *records) grew(every, more int) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -217,9 +217,9 @@ func (e *engine) leaveChain(ctx context.Context) error {
 	return nil
 }
 
-// replay reads the log, both while Open recovers and while Run follows another
-// process. For each record, it repeats the consequences that the record had in the
-// engine and the rollup of the process that wrote it.
+// replay reads the log, while Open recovers and while Run follows another process. It
+// repeats the effects that each record had on the engine and the rollup of the process
+// that wrote the record.
 type replay struct {
 	*engine
 	ctx   context.Context

@@ -11,9 +11,9 @@ import (
 	"github.com/jamq/jamq/submit"
 )
 
-// requests is the state of the builder's work on the requests of the queue, which
-// are its Build and Send effects. Except for work, the fields are used only inside
-// inTurn or while Open recovers.
+// requests tracks the builder's work on the Build and Send effects, by which the queue
+// requests packages and sends. Except for work, the fields are used only inside inTurn
+// or while Open recovers.
 type requests struct {
 	working map[uint64]struct{} // tickets of the requests whose goroutine runs
 	held    bool                // no package is made or sent yet after a restart
@@ -197,10 +197,10 @@ func (e *engine) send(r bundlequeue.Send) {
 	e.answer(r.Ticket, err, func() error { return e.step(sent) })
 }
 
-// answer reports the outcome of a request to the queue by calling step. If outcome
-// is a fatal error, answer first pauses the builder, so that the effects of this
-// step do not begin new work. It ignores ErrNotExpected, because the queue may have
-// canceled the request in the meantime.
+// answer reports the outcome of a request to the queue by calling step. If outcome is a
+// fatal error, answer first pauses the builder, so that the effects of this step begin
+// no new work. A step may return ErrNotExpected if the queue has canceled the request
+// in the meantime; answer ignores that.
 func (e *engine) answer(ticket uint64, outcome error, step func() error) {
 	err := e.inTurn(e.ctx, func() error {
 		delete(e.requests.working, ticket)

@@ -22,17 +22,17 @@ type checked[B any] struct {
 	life  *life[B]
 	inner builder.Rollup[B]
 	busy  atomic.Int32 // calls that must not overlap
-	// admits counts the beginnings and the ends of calls of Admit. If the count has not
-	// changed, Admit was not called in the meantime. proposedAt is the count before the last
-	// proposal, and proposed is the number of the proposed block.
+	// admits is increased at the beginning and at the end of each call of Admit, so that checkOrder
+	// can see whether an operation was admitted in the meantime. proposedAt is its value before the
+	// last proposal, and proposed is the number of the proposed block.
 	admits     atomic.Int64
 	proposed   uint64
 	proposedAt int64
 }
 
-// wrap returns the wrapped rollup with exactly those optional methods that the
-// inner rollup has. The exception is Final, which is always there, and which has no
-// effect if the inner rollup does not have it.
+// wrap returns the wrapped rollup in a form that has the methods of a Checkpointer only
+// if the rollup under test has them. Final and the methods of a Codec are always there;
+// they behave as if they were missing if that rollup lacks them.
 func (l *life[B]) wrap(c *checked[B]) builder.Rollup[B] {
 	if _, points := c.inner.(builder.Checkpointer); points {
 		return struct {
@@ -43,8 +43,9 @@ func (l *life[B]) wrap(c *checked[B]) builder.Rollup[B] {
 	return c
 }
 
-// call makes a call of the rollup. The process may die before and after it. If
-// mayFail is true, the call may also take long, fail or panic at random.
+// call makes a call of the rollup under test. The process may be killed before and
+// after the call, as in a crash. If mayFail is true, the call may also take long, fail
+// or panic at random.
 func (c *checked[B]) call(name string, mayFail bool, f func() error) error {
 	return c.life.moment(func() error {
 		if !mayFail {
@@ -72,8 +73,8 @@ func (c *checked[B]) note(name string, f func() error) error {
 	return err
 }
 
-// alone calls f, and reports a problem if f overlaps with another call made by
-// alone.
+// alone calls f. It reports a problem if another call through alone is still running,
+// because the builder must not make these calls of a rollup concurrently.
 func (c *checked[B]) alone(f func() error) error {
 	if c.busy.Add(1) > 1 {
 		c.life.fail(fmt.Errorf("buildertest: two calls of the rollup at a time"))

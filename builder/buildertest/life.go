@@ -190,8 +190,8 @@ func (l *life[B]) roll(name string, n int) int {
 	return rand.New(rand.NewPCG(l.luck^h.Sum64(), l.times[name])).IntN(n)
 }
 
-// lives counts a moment at which the process may die, and reports whether the
-// process is still alive after it.
+// lives counts one more moment at which the process can be killed, and kills it if this
+// is the chosen moment. It reports whether the process is still alive.
 func (l *life[B]) lives() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -202,7 +202,8 @@ func (l *life[B]) lives() bool {
 	return !l.dead
 }
 
-// passed returns the number of moments so far at which the process could have died.
+// passed returns how many moments at which the process could have been killed have
+// passed so far.
 func (l *life[B]) passed() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -215,8 +216,8 @@ func (l *life[B]) isDead() bool {
 	return l.dead
 }
 
-// gathers reports whether no block may be made now, so that many operations collect
-// for the next block. In some lives this is the case for most of the time.
+// gathers reports whether the rollup must propose no block now, so that many operations
+// collect for the next block. In some lives this is the case for most of the time.
 func (l *life[B]) gathers() bool { return time.Now().Minute()%l.rhythm > 0 }
 
 // running reports whether the builder has recovered.

@@ -145,10 +145,10 @@ func (w *world[B]) plan() []int {
 // patience is the time after which a run fails if operations are still missing.
 const patience = 10 * time.Hour
 
-// play runs the builder in several processes, one after the other. The first ones
-// are killed at the given moments, and the last one continues until everything is
-// executed. play returns the number of moments of the last process, and the problem
-// if there is one.
+// play runs the builder in several processes, one after the other. It kills the first
+// ones at the given moments, and the last one continues until everything is executed.
+// moments is the number of points at which the last process could have been killed, and
+// problem is nil if the run has succeeded.
 func (w *world[B]) play(ctx context.Context, deaths []int) (moments int, problem error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -350,9 +350,9 @@ func (w *world[B]) take() (op []byte, first, some bool) {
 	return op, true, true
 }
 
-// answered records the answer to an operation. first is true if the operation was
-// submitted only once. If the first answer was lost and the second submission is
-// refused, the operation may still be executed because of the first submission.
+// answered records the answer to an operation. first is false if the operation was
+// submitted a second time because the first answer was lost. A refusal then proves
+// nothing, because the operation may be executed because of the first submission.
 func (w *world[B]) answered(op []byte, err error, first bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -398,7 +398,7 @@ func (w *world[B]) unanswered(op []byte) {
 	w.again = append(w.again, op)
 }
 
-// look checks whether the test is decided, which is the case if all accepted
+// look ends the test if its outcome is certain: a problem was found, or all accepted
 // operations are executed, except those that the rollup has dropped.
 func (w *world[B]) look(rollup builder.Rollup[B]) {
 	w.mu.Lock()

@@ -188,10 +188,10 @@ func (f *follower) read(ctx context.Context) error {
 	return nil
 }
 
-// stop is a position at which reading stops: the end of the log, or a call of
-// Replace. For a call of Replace, at is the position before the first entry of the
-// call, and behind is the position after its last entry. At the end of the log,
-// behind is nil.
+// stop is a position up to which a follower can read entries without interruption. It
+// is the end of the log or, if the leader has called Replace since, the position before
+// the entries of that call. behind is then the position after these entries, at which
+// the follower continues; at the end of the log it is nil.
 type stop struct {
 	at     position
 	behind *position
@@ -205,7 +205,8 @@ func (s *stop) last() int64 {
 	return s.at.next
 }
 
-// fetch returns the next entries, and the stop up to which it has read.
+// fetch reads the next entries of the log, as many as mostRead and mostBytes allow. It
+// never reads past next, which is the next call of Replace or the end of the log.
 func (f *follower) fetch(ctx context.Context) (bodies [][]byte, next *stop, err error) {
 	err = pgx.BeginTxFunc(ctx, f.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
 		if next, err = f.nextStop(ctx, tx); err != nil {

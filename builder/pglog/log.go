@@ -48,9 +48,9 @@ type Log struct {
 
 var _ journal.Journal = (*Log)(nil)
 
-// position is a position in the log: the number of the next entry, and the hash
-// over all entries before it. The hash shows whether two processes have read the
-// same entries.
+// position is a position in the log: the number of the next entry, and a hash over all
+// entries before it. If two processes have the same position, the hash shows that they
+// have read the same entries.
 type position struct {
 	next int64
 	tip  []byte
@@ -292,9 +292,9 @@ func readEntry(entry []byte, f func(record []byte) error) error {
 	return nil
 }
 
-// replaced returns the position before the first entry of a call of Replace that is
-// made at position p. The call itself uses up the number of an entry, so that no
-// other call can have the same position.
+// replaced returns the position before the first entry that a call of Replace at
+// position p writes. The call itself uses up one number, so that no other entry can
+// have the same position.
 func (p position) replaced() position {
 	base := sha256.Sum256(append([]byte("replaced"), p.tip...))
 	return position{p.next + 1, base[:]}
