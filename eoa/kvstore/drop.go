@@ -44,8 +44,9 @@ func (st *step) drop(records []eoa.Record) error {
 	return nil
 }
 
-// parseDropped decodes the value that stays after a record was deleted. It returns
-// false if value is something else.
+// parseDropped decodes the small value that stays under the caller's key after a record
+// was deleted. ok is false if the record was not deleted, so that value has another
+// form.
 func parseDropped(value []byte) (r eoa.Record, digest []byte, ok bool) {
 	if len(value) != droppedSize {
 		return r, nil, false

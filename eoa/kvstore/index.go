@@ -12,8 +12,8 @@ import (
 	"github.com/jamq/jamq/eoa"
 )
 
-// indexed returns up to limit accounts that have a valid entry in the range [from,
-// to) of an index.
+// indexed searches an index for accounts that need attention now: it returns up to
+// limit accounts with an entry in the range [from, to), and ignores outdated entries.
 func (s *store) indexed(ctx context.Context, from, to []byte, limit int) (out []eoa.Account, err error) {
 	if err := ctx.Err(); err != nil || limit <= 0 {
 		return nil, err
@@ -56,10 +56,10 @@ func (s *store) indexed(ctx context.Context, from, to []byte, limit int) (out []
 	return out, nil
 }
 
-// tidy reports whether one of the account's index entries is valid, and deletes the
-// outdated ones. Processes that lost a race for the account leave such entries
-// behind. tidy deletes them in a step of the account, so that no other step can
-// make one of them valid at the same time.
+// tidy reports whether one of the account's entries in an index is still valid, and
+// deletes the outdated ones, which a process leaves behind when another process changes
+// the account at the same time. It deletes them in a step of the account, so that no
+// other step makes one of them valid again meanwhile.
 func (s *store) tidy(ctx context.Context, a eoa.Account, entries [][]byte) (is bool, err error) {
 	st, err := s.begin(ctx, a, nil)
 	if err != nil {
@@ -131,10 +131,10 @@ func (st *step) dueAt(at time.Time) {
 	}
 }
 
-// undelivered adds the account to the index of accounts with unacknowledged events,
-// or removes it. An entry contains the number of the newest event when the entry
-// was made. A process that is late in deleting an outdated entry therefore cannot
-// delete a newer one.
+// undelivered adds the account to the index of accounts with unacknowledged events, or
+// removes it. Each entry contains the number of the event that was newest at that time.
+// A slow process that deletes its outdated entry therefore cannot delete a newer entry
+// of another process.
 func (st *step) undelivered(has bool) {
 	switch before := st.m.Undelivered; {
 	case has && before == 0:

@@ -27,14 +27,13 @@ const (
 	kindMeta kind = "meta"
 	// kindRecord is the key of a record, by id.
 	kindRecord kind = "record"
-	// kindOpen is the index of records with a nonce that may still change, by
-	// id.
+	// kindOpen is the index of records that have a nonce and whose state may still change, by id.
 	kindOpen kind = "open"
 	// kindPending is the index of requests without a nonce; see ranked. The values
 	// have the sizes of the records.
 	kindPending kind = "pending"
-	// kindKey is the index of ids by the caller's key. For a deleted record, the
-	// value is longer; see parseDropped.
+	// kindKey is the index by the key that the caller has given to a request; its values are the
+	// ids. If the record was deleted, the value also contains more: see parseDropped.
 	kindKey kind = "key"
 	// kindHash is the index of ids by an attempt's hash.
 	kindHash kind = "hash"
@@ -44,8 +43,8 @@ const (
 	kindOrder kind = "order"
 	// kindEvent is the key of an event, by number.
 	kindEvent kind = "event"
-	// kindOrdered is the key of the names of the steps that stored the last orders.
-	// Store.Order uses them to store an order only once.
+	// kindOrdered is the key under which the random names of the last steps that stored orders are
+	// listed. Store.Order reads them so that a repeated call does not store its order again.
 	kindOrdered kind = "ordered"
 )
 
@@ -165,8 +164,8 @@ func dueKey(at uint64, a *eoa.Account) []byte {
 }
 
 // undeliveredKey returns the key of an account in the index of accounts with
-// unacknowledged events. The number entry distinguishes entries that were made at
-// different times.
+// unacknowledged events. entry is a number that differs between entries made at
+// different times: see step.undelivered.
 func undeliveredKey(a eoa.Account, entry uint64) []byte {
 	return appendNumber(append(appendAccount([]byte(undelivered), a), ':'), entry)
 }

@@ -25,8 +25,9 @@ func (s *store) clock(ctx context.Context, a eoa.Account, now time.Time) (time.T
 	return now, nil
 }
 
-// Acquire implements eoa.Store. Until of the returned lease is the caller's time,
-// because the caller decides by it when to renew the lease.
+// Acquire implements eoa.Store. Even if the KV has its own clock, the field Until of
+// the returned lease is by the caller's clock, because the caller decides with that
+// clock when to renew the lease.
 func (s *store) Acquire(ctx context.Context, a eoa.Account, owner string, now time.Time, ttl time.Duration) (l eoa.Lease, err error) {
 	at, err := s.clock(ctx, a, now)
 	if err != nil {

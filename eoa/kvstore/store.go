@@ -87,18 +87,17 @@ func New(kv KV) eoa.Store { return &store{kv: kv, locks: map[eoa.Account]*lock{}
 // lock is held by this process during a step of an account.
 type lock struct {
 	sync.Mutex
-	// meta is the account's meta as this process last wrote it to a shared store;
-	// nil means unknown. It saves a step the read of meta. If another process has
-	// written since, WriteIf fails, and the step is tried again with meta from the
-	// store.
+	// meta is the account's meta as this process last wrote it, so that the next step need not read
+	// it; nil means unknown. If another process has written to a shared store since, WriteIf fails,
+	// and the step is tried again with meta from the store.
 	meta []byte
-	// readFirst is how many more steps must read meta from the store first, because
-	// other processes are writing to the account now.
+	// readFirst is the number of steps that must still read meta from the store instead of using
+	// the copy here, because other processes are writing to the account now.
 	readFirst int
 }
 
-// afterConflict is the value that readFirst gets when a write has failed because of
-// another process.
+// afterConflict is how many steps read meta from the store first after another process
+// has made a write fail: see lock.readFirst.
 const afterConflict = 16
 
 // meta is the part of an account that every step checks and changes.
@@ -133,8 +132,8 @@ type step struct {
 }
 
 const (
-	// remembered is how many names of steps meta keeps. If more steps of other
-	// processes are written between a write and its repetition, most methods fail
+	// remembered is how many names of steps meta keeps, by which a repeated step finds out that it
+	// has already been written. If more steps are written before the repetition, most methods fail
 	// or find that their work is already done.
 	remembered = 4
 	// rememberedOrders is how many names of steps are kept for orders. It is
@@ -281,10 +280,9 @@ func (st *step) woken(now time.Time) {
 	}
 }
 
-// write stores a record and its index entries without reading the stored record.
-// That is possible because the entries of a record that is Broadcast or later were
-// written when it was Prepared, and because its priority never changes; see
-// [eoa.Batch].
+// write stores a record and its index entries without first reading the stored record.
+// It need not read it, because a record gets its index entries when it is Prepared, and
+// because the priority never changes; see [eoa.Batch].
 func (st *step) write(r *eoa.Record) {
 	raw := eoa.EncodeRecord(r)
 	st.set(numbered(st.a, kindRecord, r.ID), raw)
@@ -300,7 +298,8 @@ func (st *step) write(r *eoa.Record) {
 	}
 }
 
-// mark sets a key to value if there is true, and deletes it otherwise.
+// mark makes a key exist or not: it sets the key to value if there is true, and deletes
+// it otherwise.
 func (st *step) mark(key []byte, there bool, value []byte) {
 	if !there {
 		value = nil

@@ -26,8 +26,9 @@ func (s *store) Submit(ctx context.Context, a eoa.Account, now time.Time, reques
 	return out, nil
 }
 
-// accept adds the requests whose keys are new. A request with a known key must have
-// the same payload, unless lenient is set, which makes accept skip it.
+// accept stores the requests whose keys are new. If a key is known, the payload must be
+// the same as before; with lenient, accept returns the stored record even if the
+// payload differs.
 func (st *step) accept(now time.Time, requests []eoa.Request, lenient bool) (out []eoa.Record, accepted bool, err error) {
 	if len(requests) == 0 {
 		return nil, false, nil
