@@ -95,8 +95,8 @@ func errLost(a eoa.Account) error {
 	return fmt.Errorf("%w: redisstore: the server has only a part of the keys of %v", eoa.ErrStoreRolledBack, a)
 }
 
-// whole is a member of the index that is added after all accounts have been
-// entered. If it is missing, the index has lost entries.
+// whole marks the index as complete. It is added after the entries of all accounts, so
+// that if it is missing, the server has lost the index or a part of it.
 const whole = "whole"
 
 // mendIndex rebuilds the index from all accounts.

@@ -174,10 +174,10 @@ if more ~= 0 or not now then redis.call('HINCRBY', KEYS[1], 'indexed', more) end
 return 1
 `)
 
-// scan returns a page of fields and their values. KEYS are the keys of the account;
-// ARGV contains the lowest field, the end and the limit. If the server has lost
-// only the order of the account, scan rebuilds it. If the server has lost another
-// part, the result is -1.
+// scan returns a page of fields and their values. KEYS are the keys of the account, and
+// ARGV contains the lowest field, the end and the limit. If the server has lost the
+// sorted set with the names of the fields, scan rebuilds it from the values. If the
+// server has lost another part of the account, the result is -1.
 var scan = redis.NewScript(mend + `
 if redis.call('HEXISTS', KEYS[1], 'meta') == 0 then
 	if redis.call('EXISTS', KEYS[1]) + redis.call('EXISTS', KEYS[2]) > 0 then return -1 end
