@@ -63,8 +63,9 @@ func (g *guard) fail(cause error) {
 	g.failure.CompareAndSwap(nil, &failure{fmt.Errorf("%w: %w", ErrDisk, cause)})
 }
 
-// do runs an operation that changes the disk, unless the disk has already failed.
-// It reports whether the operation has succeeded.
+// do runs an operation that changes the disk and stores its error as the failure of the
+// disk. After a failure it runs no more operations. It reports whether the operation
+// has succeeded.
 func (g *guard) do(operation func() error) bool {
 	if g.err() != nil {
 		return false
@@ -76,8 +77,9 @@ func (g *guard) do(operation func() error) bool {
 	return true
 }
 
-// file creates or opens a file by calling make with the disk or, after a failure of
-// the disk, with a file system in memory.
+// file creates or opens a file by calling make. It passes the disk to make or, after a
+// failure of the disk, a file system in memory, so that Pebble can continue without
+// changing the disk.
 func (g *guard) file(name string, make func(vfs.FS) (vfs.File, error)) (f vfs.File, err error) {
 	made := g.do(func() error {
 		f, err = make(g.FS)

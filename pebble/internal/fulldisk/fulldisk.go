@@ -9,8 +9,8 @@ import (
 	"github.com/cockroachdb/pebble/vfs"
 )
 
-// disk wraps a file system. Each operation that changes the disk first calls fault,
-// and fails if fault returns an error.
+// disk wraps a file system so that a test decides which operations fail. Each operation
+// that changes the disk first calls fault, and fails with the error that fault returns.
 type disk struct {
 	vfs.FS
 	fault func(op, name string) error

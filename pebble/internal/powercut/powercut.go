@@ -34,9 +34,9 @@ type Disk struct {
 	safe         int // number of calls acknowledged before the power failed
 }
 
-// New returns an empty disk whose power fails at the sync with the number at, counted from 1. This
-// sync and all later ones have no effect, so that their data does not survive; no operation returns
-// an error.
+// New returns an empty disk whose power fails at a sync that the test chooses: at is
+// the number of that sync, counted from 1. It and all later syncs store nothing
+// durably, but no operation returns an error.
 func New(at int) *Disk { return &Disk{memory: vfs.NewStrictMem(), at: at} }
 
 // Options returns the options of a Pebble database on this disk. With these
