@@ -44,7 +44,8 @@ type Write struct {
 	Deleted bool
 }
 
-// set is a set of numbers from 0 to 255, which are the indices of values in a stem.
+// set is a set of numbers from 0 to 255, for example the indices at which a stem has a
+// value.
 type set [4]uint64
 
 func (s *set) has(i byte) bool { return s[i/64]>>(i%64)&1 == 1 }

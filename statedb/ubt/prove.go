@@ -49,10 +49,10 @@ type prover struct {
 	err error
 }
 
-// node writes the node r, which is at the given depth, into the proof. uses are the
-// requested keys below the node. If there are none, node shows the first value
-// below the node instead. emptied reports whether nothing would be left of the node
-// after the keys in uses were deleted or set.
+// node writes into the proof everything that a verifier needs about the node r, which
+// is at the given depth. uses are the requested keys below the node; if there are none,
+// node shows the first value below the node instead. emptied reports whether the writes
+// in uses would leave nothing of the node.
 func (p *prover) node(r ref, depth int, uses []Use) (emptied bool) {
 	if r.empty() {
 		p.bits.put(opEmpty, opBits)
@@ -92,8 +92,8 @@ func (p *prover) inner(n *inner, depth int, uses []Use) (emptied bool) {
 	return leftEmptied && rightEmptied
 }
 
-// oneSide writes an inner node for which only one side has uses. It writes that
-// side first, and then as much about the other side as a verifier needs.
+// oneSide writes an inner node if the requested keys lie on only one of its sides. It
+// writes that side first, and then as much about the other side as a verifier needs.
 func (p *prover) oneSide(used, other ref, depth int, uses []Use) (emptied bool) {
 	emptied = p.node(used, depth+1, uses)
 	switch {

@@ -18,9 +18,9 @@ const (
 // stem is a node that holds all values whose keys have the same first 31 bytes.
 type stem struct {
 	present set
-	// packed is the name of the stem, followed by its present values in order. They
-	// share one string, because a string needs only one allocation and contains no
-	// pointers for the garbage collector.
+	// packed is the name of the stem, with which all its keys begin, followed by its
+	// present values in order. They share one string, because a string needs only one
+	// allocation and contains no pointers for the garbage collector.
 	packed   string
 	groups   *[groupCount]Hash // hashes of the groups; nil if they are not stored
 	nameSize uint8
@@ -116,9 +116,9 @@ func (s *stem) fill(old *stem, writes []Write) {
 }
 
 // sealed returns a reference to the new stem s. If s has many values, sealed also
-// computes the hash of the stem and the hashes of the 16 groups of values. known
-// contains the hashes of the groups before the write, or is nil; only the hashes of
-// dirty groups are then computed again.
+// computes its hash, and stores the hashes of the 16 groups of values. known contains
+// the hashes of the groups before the write, or is nil; with known, only the groups in
+// dirty are hashed again.
 func (s *stem) sealed(h *Hasher, known *[groupCount]Hash, dirty *[groupCount]bool) ref {
 	if s.present.len() < cacheGroupsFrom {
 		return ref{s, unsealed}
