@@ -59,7 +59,7 @@ const (
 func hashKey(kind byte, h common.Hash) []byte { return append([]byte{kind}, h[:]...) }
 
 // write writes records to the disk. After a failure the contents of the disk are
-// unknown, so write refuses all later records.
+// unknown, so all later calls fail without writing.
 func (s *Store) write(records []Record) error {
 	if s.broken != nil {
 		return s.broken

@@ -54,9 +54,9 @@ func union(a, b []common.Hash) []common.Hash {
 	return slices.Compact(both)
 }
 
-// retire returns the canonical roots to keep after root has become canonical, at
-// most as many as Config.Retention allows. It also returns the roots that must now
-// be discarded, and marks them as leaving. The caller must hold both locks.
+// retire decides which canonical roots remain after root has become canonical. line
+// contains those to keep, at most as many as Config.Retention allows. gone contains the
+// roots to discard now, which retire marks as leaving. The caller must hold both locks.
 func (s *Store) retire(root common.Hash) (line, gone []common.Hash) {
 	if s.cfg.Retention == KeepAll { // the line must not grow
 		return []common.Hash{root}, nil
