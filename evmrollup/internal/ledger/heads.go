@@ -23,13 +23,14 @@ type HeadChange struct {
 	Removed bool
 }
 
-// keptChanges is the number of steps that the log keeps. At 400 blocks per second,
-// this is enough for five minutes, the lifetime of a filter.
+// keptChanges is the number of newest changes that the log keeps. At 400 blocks per
+// second, this is enough for five minutes, the lifetime of a filter.
 const keptChanges = 1 << 17
 
-// HeadLog records the steps of the latest block. Each reader has a cursor and reads at its own
-// pace, so a slow reader delays neither the node nor other readers. A HeadLog is safe for
-// concurrent use, but only one goroutine may call Move.
+// HeadLog records each move of the latest block, forward and after a reorg back, so
+// that filters and subscriptions can follow it. Each reader has a cursor and reads at
+// its own pace, so a slow reader delays neither the node nor other readers. A HeadLog
+// is safe for concurrent use, but only one goroutine may call Move.
 type HeadLog struct {
 	mu      sync.Mutex
 	line    []*Block // the blocks from the finalized one up to the latest
@@ -53,8 +54,9 @@ func NewHeadLog(finalized *Block) *HeadLog {
 	return &HeadLog{line: []*Block{finalized}, moved: make(chan struct{})}
 }
 
-// Move records that latest and finalized have moved to the blocks with these
-// numbers. The function block returns the executed block with a number.
+// Move records that the latest and the finalized block of the node have changed. Both
+// are given by their numbers. The function block returns the executed block with a
+// number.
 func (l *HeadLog) Move(block func(number uint64) *Block, latest, finalized uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
