@@ -38,8 +38,9 @@ type Remote struct {
 	// When a node starts for the first time, this block must be the last one that the service
 	// has applied.
 	Origin proof.Commitment
-	// Read is the number of the last block whose entry the node has read from the service's
-	// storage. After a restart, the node sets it to the number of its last final block.
+	// Read is the number of the last block that the node has read from the service's
+	// storage, in which each applied block has an entry. After a restart, the node sets it
+	// to the number of its last final block.
 	Read uint64
 
 	id     jamq.ServiceID
