@@ -47,8 +47,9 @@ func (n *Node) moveHeads(h canonical.Heads) {
 func (n *Node) HeadCursor() uint64 { return n.headLog.Cursor() }
 
 // HeadChanges returns the changes of the latest block after a cursor: see
-// ledger.HeadLog.Changes. If an edit has gone back to a state before a block, the
-// result has only the header of the block, as all other answers do.
+// ledger.HeadLog.Changes. If a developer's edit has set the state back to a moment
+// before a block, the node shows only the header of that block, here as everywhere
+// else.
 func (n *Node) HeadChanges(cursor uint64) (changes []HeadChange, next uint64, more <-chan struct{}, err error) {
 	changes, next, more, err = n.headLog.Changes(cursor, n.BlockByNumber)
 	for i := range changes {
