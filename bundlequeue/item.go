@@ -129,11 +129,11 @@ type version struct {
 	// then on the package may be on the network, whether or not the host has carried out the
 	// effect.
 	sent bool
-	// accepted is true if a guarantor has accepted the package. refused is true if the host has
-	// learned that no guarantor ever will.
+	// accepted is true if a guarantor has accepted the package. refused is true if the host
+	// has reported that no guarantor will ever accept it.
 	accepted, refused bool
-	// wasDead is true if the package was dead at its last review, so that the host has received a
-	// Died effect. lost is true if this death counts against the bundle: see isLoss.
+	// wasDead is true if the host has received a Died effect for the present death of the
+	// package. lost is true if this death counts against the bundle: see isLoss.
 	wasDead, lost bool
 	rivalSeen     bool   // counted as a duplicate guarantee
 	ticket        uint64 // of the open send, or 0

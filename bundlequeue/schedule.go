@@ -188,8 +188,9 @@ func (q *Queue) NextWake(now time.Time) (time.Time, bool) {
 	return wake.time(), true
 }
 
-// considerWaiting calls consider with the times at which a bundle without a core
-// can continue: the times of its next build and of its next send.
+// considerWaiting passes to consider the times at which a bundle without a core can
+// continue, so that NextWake can choose the earliest: the times of its next build and
+// of its next send.
 func (q *Queue) considerWaiting(it *item, consider func(instant)) {
 	consider(it.notBefore)
 	if v := it.live(); v != nil && q.maySend(v) {
