@@ -152,8 +152,10 @@ func (p *Pool) authenticate(t *candidate) (err error) {
 	return nil
 }
 
-// previewAdmission returns the error with which the decision stage would refuse the candidate now,
-// or nil if it would admit the candidate. It changes no transactions in the pool.
+// previewAdmission returns the error with which the pool would refuse the candidate
+// now, or nil. The pool calls it before Precheck, which may be expensive, so that
+// Precheck runs only for candidates that would be admitted. It changes no transactions
+// in the pool.
 func (p *Pool) previewAdmission(t *candidate) (err error) {
 	one := [1]candidate{{from: t.from}}
 	p.readUnknown(one[:])

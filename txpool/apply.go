@@ -125,9 +125,9 @@ func (c *core) setState(a *account, known Account) {
 	a.countCost()
 }
 
-// lockEntry locks a transaction because a session has taken it. It does not update
-// the places of the sender's later transactions. That happens once, when the
-// session takes no more transactions of this sender: see core.touchAccount.
+// lockEntry locks a transaction because a session has taken it. It does not compute the
+// order of the sender's later transactions again. That happens once, when the session
+// takes no more transactions of this sender: see core.touchAccount.
 func (c *core) lockEntry(e *entry) {
 	c.removeFromIndex(e)
 	c.countEntry(e, -1)

@@ -2,10 +2,10 @@ package txpool
 
 import "github.com/google/btree"
 
-// arrangeChain updates the status and the place of a sender's transactions from
-// index from on. The transactions before from must be up to date, and those from
-// index changed on have changed. Every change to a sender's chain must end with a
-// call of arrangeChain.
+// arrangeChain computes the status and the position in the order of a sender's
+// transactions again, from index from on. Every change to a sender's chain must end
+// with this call. The transactions before from must be up to date, and those from index
+// changed on have changed.
 func (c *core) arrangeChain(a *account, from, changed int) {
 	if a.short() || a.unfunded { // funding depends on the whole chain
 		from, changed = 0, len(a.txs)
@@ -18,9 +18,9 @@ func (c *core) arrangeChain(a *account, from, changed int) {
 	c.notifyOfHead(a)
 }
 
-// arrangeFrom updates the status and the place of a sender's transactions from an
-// index on, and stops as soon as the rest of the chain cannot change. Unlike
-// arrangeChain, it does not count the transactions behind gaps.
+// arrangeFrom is the part of arrangeChain that visits the transactions from an index
+// on. It stops as soon as the rest of the chain cannot change. It does not count the
+// transactions behind nonce gaps.
 func (c *core) arrangeFrom(a *account, from, changed int) {
 	at := c.position(a, from)
 	behindGap := at.lowest == queued
@@ -145,8 +145,9 @@ func (c *core) refusesPromotion(a *account, e *entry) bool {
 	return !e.fresh && !e.exempt && !e.locked && c.checkAuthorities(a.address, e) != nil
 }
 
-// moveTo gives a transaction a new status and place, and updates the counters and
-// the indexes. It returns false if neither has changed.
+// moveTo gives a transaction a new status and a new position in the order, and updates
+// everything that depends on them, such as counters and indexes. It returns false if
+// nothing has changed.
 func (c *core) moveTo(e *entry, s seat) bool {
 	if e.status == s.status && e.lead == s.lead && e.roomless == s.roomless {
 		return false
@@ -172,8 +173,9 @@ func (c *core) moveTo(e *entry, s seat) bool {
 	return true
 }
 
-// indexFor returns the index to which a transaction belongs by its status, or nil if it belongs to
-// none, for example because it is locked.
+// indexFor returns the sorted list in which a transaction with this status is found. It
+// returns nil if the transaction is in none, for example because a session has locked
+// it.
 func (c *core) indexFor(e *entry) *btree.BTreeG[ranked] {
 	switch {
 	case e.locked || e.lead == noLead:

@@ -29,19 +29,19 @@ type core struct {
 	replaced, failed, privately recent[struct{}]
 	fees                        fees
 
-	// ready and parked contain the transactions that are not locked and have no
-	// nonce gap before them, sorted by place: ready those that can run, and parked
-	// those that do not pay enough. roomless contains, by size class, the
-	// transactions that could run but wait for room in the pool: see settle.go.
+	// ready and parked contain transactions that are not locked and have no nonce gap
+	// before them, the best first: ready those that can run, and parked those that do not
+	// pay enough. roomless contains, by size class, the transactions that could run but
+	// wait for room in the pool: see settle.go.
 	ready, parked  *btree.BTreeG[ranked]
 	roomless       [classes]*btree.BTreeG[ranked]
 	queue          gaps
 	authorizations authorizations
 	// uses is the usage of all transactions, by group.
 	uses [groups]usage
-	// kept is the part of uses to which the caps do not apply: see entry.keeps.
-	// exempt is the part of kept that came back, for example from a failed block:
-	// see apply.go.
+	// kept counts those transactions in uses to which the caps do not apply: see
+	// entry.keeps. exempt counts those transactions in kept that came back, for example
+	// from a failed block: see apply.go.
 	kept   [groups]usage
 	exempt usage
 	limits [groups]usage

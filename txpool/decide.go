@@ -454,8 +454,8 @@ func (c *core) decideReturn(e *entry, exempt bool) plan {
 	return p
 }
 
-// planDrop returns the plan for a transaction that leaves the pool for a
-// reason.
+// planDrop returns the plan with which a transaction leaves the pool. reason becomes
+// the reason in the event about the transaction.
 func planDrop(e *entry, reason error) plan {
 	return plan{account: e.account, index: e.account.indexOf(e), leaves: []leaving{{e, Dropped, reason}}}
 }

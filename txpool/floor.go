@@ -43,9 +43,9 @@ func newFees(cfg *Config) fees {
 	return fees{cfg: cfg, prices: prices{floor: cfg.MinGasPrice, average: cfg.MinGasPrice}}
 }
 
-// tipless is the rank of a transaction that pays exactly the base fee, without a
-// tip. A higher rank is tipless plus the tip. A lower rank is a fee cap below the
-// base fee, so that a fee cap nearer to the base fee has a higher rank.
+// tipless is the rank of a transaction that pays exactly the base fee. The rank is a
+// number that is higher the more a transaction is worth to a builder: with a tip, it is
+// tipless plus the tip. If the fee cap is below the base fee, the rank is the fee cap.
 const tipless = 1 << 63
 
 // rank returns how valuable a transaction is to a builder at the present base fee.
@@ -74,8 +74,8 @@ func (f *fees) price(e *entry) uint64 {
 	return addSaturating(f.base, tipOf(e.rank))
 }
 
-// leastRank returns the lowest rank with which a transaction can run. A transaction
-// of this rank pays the base fee and the floor.
+// leastRank returns the rank of a transaction that pays only the base fee and the
+// floor. A transaction with a lower rank cannot run.
 func (f *fees) leastRank() uint64 {
 	return tipless + min(f.floor-min(f.floor, f.base), tipless-2)
 }

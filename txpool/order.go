@@ -236,8 +236,8 @@ func (c *core) keyOf(e *entry) place {
 	return scored(c.cfg.Score, e, c.fees.base)
 }
 
-// scored returns the place of a transaction by its score. It converts the signed
-// score to an unsigned number and keeps the order.
+// scored returns the place by which a session sorts a transaction if Config.Score is
+// set. The signed score becomes an unsigned number in the same order.
 func scored(score func(Candidate) int64, e *entry, base uint64) place {
 	return place{uint64(score(e.candidate(base))) ^ 1<<63, e.seq}
 }

@@ -311,9 +311,9 @@ func (b *Block) used(cfg *Config) uint64 {
 	return used
 }
 
-// repriceSender computes the ranks of a sender's transactions at a new base fee. If
-// all of them pay the same tip as before, which is usual, the places in the chain
-// are not computed again.
+// repriceSender computes for a sender's transactions how much they are worth at a new
+// base fee. If all of them pay the same tip as before, which is usual, their order does
+// not change and is not computed again.
 func (c *core) repriceSender(a *account) {
 	moved := false
 	for _, e := range a.txs {
