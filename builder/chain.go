@@ -35,8 +35,8 @@ type chain struct {
 	moved   chan struct{}  // closed and replaced when something changes: see wakeAll
 }
 
-// task is a call of Apply or Undo that the worker must still make, so that the rollup has the same
-// blocks as the log.
+// task is a call of Apply or Undo that the worker must still make, so that the rollup
+// follows the log. It concerns a block that the log has added or removed.
 type task struct {
 	kind  taskKind
 	block block
@@ -133,8 +133,9 @@ func (c *chain) idle() {
 	c.wakeAll()
 }
 
-// settled reports whether all blocks are final and the worker has made all calls of Apply and Undo.
-// Some calls of Final may not have been made yet.
+// settled reports whether the builder has nothing to follow: all blocks are final and
+// the rollup has the same blocks as the log. Some calls of Final may not have been made
+// yet.
 func (c *chain) settled() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -142,7 +142,8 @@ func (e *engine) Run(ctx context.Context) error {
 	return e.cause
 }
 
-// begin sets the context of Run. It returns false if Run was called before.
+// begin sets the context of Run, with which the engine calls the host. It returns false
+// if Run was called before, because a builder runs only once.
 func (e *engine) begin(ctx context.Context) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()

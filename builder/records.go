@@ -247,9 +247,9 @@ func (r *records) failure() error {
 	return r.err
 }
 
-// weight returns the size of records in the unit of Config.CheckpointEvery. Each
-// record counts as one, and as one more for each full 16 KiB, because a few records
-// with large blocks also make the log large.
+// weight measures how much records make the log grow, in the unit of
+// Config.CheckpointEvery. Each record counts as one, and as one more for each full 16
+// KiB, because a few records with large blocks also make the log large.
 func weight(all ...[]byte) (n int) {
 	const counted = 16 << 10
 	for _, record := range all {

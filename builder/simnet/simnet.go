@@ -123,9 +123,9 @@ func (n *Network) marked(blocks []jamq.Block) []jamq.Block {
 	return blocks
 }
 
-// applied returns the packages whose rollup blocks the service has applied in
-// the JAM block in. It walks back from the newest rollup block in the service's
-// state.
+// applied returns the packages whose rollup blocks the service has applied in one JAM
+// block. It goes back from the newest rollup block in the service's state, because the
+// newest blocks are those that were applied last.
 func (n *Network) applied(chain *jamtest.Chain, in jamq.Block) (packages []jamq.PackageHash) {
 	value := func(key []byte) []byte {
 		value, _ := chain.Value(n.service, in.Hash, key) // the chain still has the block
