@@ -237,7 +237,8 @@ func (s *store) locked(ctx context.Context, a eoa.Account, f func(*lock) error) 
 	}
 }
 
-// begin starts a step with the given meta. If raw is nil, it reads meta from the store.
+// begin starts a step of an account. raw is the account's meta if this process knows
+// it; if raw is nil, begin reads meta from the store.
 func (s *store) begin(ctx context.Context, a eoa.Account, raw []byte) (_ *step, err error) {
 	if raw == nil {
 		raw, err = s.one(ctx, single(a, kindMeta))
