@@ -130,8 +130,9 @@ func (k *kv) keys(a eoa.Account) (values, order string) {
 	return base + ":values", base + ":order"
 }
 
-// field returns the field that a key of package kvstore has in the hash of its
-// account, which is the key without the account.
+// field returns the name under which a key of package kvstore is stored in the hash of
+// its account. The name leaves out the account, because it is the same for all keys in
+// the hash.
 func field(key []byte) []byte {
 	_, rest, _ := kvstore.Split(key)
 	return rest
