@@ -243,8 +243,8 @@ func (o *opener) foreign(at place, uses []Use) (ref, bool) {
 	return s.done(uses, group)
 }
 
-// checkStem refuses a key whose stem begins like the data that is hashed to a stem,
-// because the stem could pass for a node; see isEmbedding.
+// checkStem refuses a stem that begins with twelve zero bytes, because a forger could
+// have made it so that it passes for a node of the tree; see isEmbedding.
 func (o *opener) checkStem(k *Key) {
 	if isEmbedding(*k) {
 		o.fail("stem of %x begins with %d zero bytes, like the data of a stem", *k, embeddingZeros)
