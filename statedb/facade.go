@@ -24,8 +24,9 @@ type Facade struct {
 // FacadeOption is an option of Store.Facade.
 type FacadeOption func(*Facade)
 
-// CloneErrors is an option of Store.Facade. With this option, methods that must not
-// be called on a clone return ErrClone there instead of panicking.
+// CloneErrors is an option of Store.Facade for hosts that must not panic. With this
+// option, methods that only the original may call, such as SetCanonicalRoot, return
+// ErrClone on a copy of the facade.
 func CloneErrors() FacadeOption { return func(f *Facade) { f.errors = true } }
 
 // Facade returns a view of the canonical root with which the node can also change the
@@ -51,8 +52,9 @@ func (f *Facade) CopyForPhase2() *Facade {
 	return &Facade{View: f.View.CopyForPhase2(), clone: true, errors: f.errors}
 }
 
-// guard returns an error, or panics, if the facade is a clone. Methods that only
-// the node may call begin with guard.
+// guard stops a call that would change the state of the node if the facade is a clone,
+// that is a copy of the original. It returns ErrClone with the option CloneErrors, and
+// panics without.
 func (f *Facade) guard(call string) error {
 	if !f.clone {
 		return nil
