@@ -52,10 +52,10 @@ func (q *Queue) commitmentBefore(place uint64) common.Hash {
 	return q.at(place - 1).commitment
 }
 
-// Head returns the commitment on which the host must execute the next block: the next
-// bundle must name it as its Parent. It belongs to the last accepted bundle that has
-// not failed or, if there is none, it is the Parent of the first bundle. Zero means
-// that the queue does not know the commitment.
+// Head returns the commitment of the block on which the host must execute the next
+// bundle, and which Enqueue.Parent must name. This is the commitment of the last
+// accepted bundle that has not failed or, if there is no such bundle, the Parent of the
+// first one. Zero means that the queue does not know the commitment.
 func (q *Queue) Head() common.Hash { return q.commitmentBefore(q.end()) }
 
 // spend remembers the commitment of a bundle that has failed, so that no later bundle can use the
@@ -119,7 +119,7 @@ func (q *Queue) use(commitment common.Hash) {
 }
 
 // useOnce records a commitment while a snapshot is read. If the snapshot contains the
-// commitment a second time, it is corrupt, and the reader fails.
+// same commitment twice, the snapshot is corrupt, and useOnce makes the reader fail.
 func (q *Queue) useOnce(r *wire.Reader, commitment common.Hash) {
 	if q.isUsed(commitment) {
 		r.Fail("commitment %s twice", commitment)

@@ -50,7 +50,8 @@ func (c *cores) set(indices []jamq.CoreIndex) {
 	}
 }
 
-// inUse returns how many cores are in the set, without those that are leaving.
+// inUse returns the number of cores in the set. It does not count the cores that are no
+// longer in the set but still used by a bundle.
 func (c *cores) inUse() int {
 	n := 0
 	for i := range c.list {

@@ -180,7 +180,8 @@ func (f *Feed) forget() {
 }
 
 // dies returns the last slot in which the rules of the chain allow a package to
-// progress. By then it must be reported or, if it is already reported, accumulated.
+// progress. By then the package must be reported or, if it is already reported,
+// accumulated.
 func (p *told) dies(spec *jamq.ChainSpec) jamq.Slot {
 	if p.Reported != 0 {
 		return p.Reported + spec.AvailabilityTimeout + spec.EpochLength
