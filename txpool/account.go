@@ -134,8 +134,8 @@ func (a *account) removeAt(i int) {
 	a.countAhead()
 }
 
-// countAhead updates the number of transactions at the beginning of the chain that
-// a session has locked. It is called when this number may have grown.
+// countAhead counts again how many transactions at the beginning of the chain a session
+// has locked. It is called when this number may have grown.
 func (a *account) countAhead() {
 	for int(a.ahead) < len(a.txs) && a.txs[a.ahead].locked {
 		a.ahead++

@@ -108,10 +108,9 @@ func (c *core) total() usage {
 	return all
 }
 
-// space is the room that a transaction needs and the room that exists, in number and
-// bytes. The first three fields concern the transactions of its status: need must be
-// added to have and may not exceed limit. The last three, in the same order, concern
-// the whole pool.
+// space compares the room that a transaction needs with the room that exists, in number
+// and bytes. Among the transactions of its status, have is used and need is added, up
+// to limit. In the whole pool, total is used and all is added, up to bound.
 type space struct {
 	need, have, limit usage
 	all, total, bound usage

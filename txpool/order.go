@@ -96,11 +96,11 @@ func (s *Session) forgetSender(address common.Address) {
 	delete(s.senders, address)
 }
 
-// visitSender adds a sender to the session's heads if the sender's next transaction
-// fits into the block. A transaction that does not fit is not remembered, because
-// the rest of the budget only shrinks; if the transaction changes, considerEntry
-// considers it again. Most transactions that do not fit are too large, which
-// visitSender finds out without reading the entry.
+// visitSender makes a sender a choice for the session if the sender's next transaction
+// fits into the block. A transaction that does not fit is not remembered, because the
+// rest of the budget only shrinks; if it changes, considerEntry considers it again.
+// Most transactions that do not fit are too large, which visitSender finds out without
+// reading the entry.
 func (s *Session) visitSender(c *core, r ranked) {
 	e := r.entry
 	if s.hasRoom(uint64(r.gas), uint64(r.size)) {
@@ -115,8 +115,8 @@ func (s *Session) visitSender(c *core, r ranked) {
 	s.misses++
 }
 
-// pushHead adds a sender with its next transaction e to the heads, among which the session chooses
-// the best. It does nothing if e is nil.
+// pushHead adds a sender to the heads, the senders among which the session chooses the
+// best next transaction. That transaction is e; if e is nil, pushHead does nothing.
 func (s *Session) pushHead(c *core, t *turn, e *entry) {
 	if e == nil {
 		return
@@ -156,8 +156,8 @@ func (s *Session) fillHeads(c *core) {
 	}
 }
 
-// heads is a heap of senders, with the sender that has the best next transaction at
-// the top.
+// heads contains the senders among which a session chooses, as a heap with the best
+// next transaction at the top.
 type heads []*turn
 
 func (h heads) Len() int           { return len(h) }

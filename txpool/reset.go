@@ -99,10 +99,10 @@ func (p *Pool) endHead() []Displaced {
 	return p.takeDisplaced()
 }
 
-// takeDisplaced returns the transactions that were dropped or not admitted since
-// core.displaced was last set. It leaves out transactions that were held aside only
-// for a moment: they have been admitted since, or were dropped and are in the list
-// for that reason.
+// takeDisplaced returns the transactions that the present call of Reset or Restore has
+// dropped or could not admit. It leaves out a transaction that was held aside but is
+// not any more: it was admitted, or it was dropped and is in the list once more for
+// that reason.
 func (p *Pool) takeDisplaced() []Displaced {
 	p.mu.Lock()
 	defer p.mu.Unlock()
