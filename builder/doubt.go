@@ -80,8 +80,8 @@ func (e *engine) doubtIfPromoted() error {
 	return nil
 }
 
-// startDoubt begins the wait after a loss of records in memory, and informs the
-// operator.
+// startDoubt begins the wait after a loss of records, and tells the operator. It does
+// not write to the log, so the caller does that if the wait must survive a restart.
 func (e *engine) startDoubt() {
 	e.log.Warn("builder: the log may have lost records; no package is made until the finalized JAM chain has grown", "blocks", e.doubtBlocks())
 	e.doubt.set(true)

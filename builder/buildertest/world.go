@@ -48,7 +48,8 @@ type world[B any] struct {
 	again   [][]byte          // operations whose answer was lost with the process
 	late    [][]byte          // accepted operations that users submit again
 	lateAt  time.Time         // when they did so last
-	// mayBeLate is the number of users that may still submit an operation again late.
+	// mayBeLate limits how many more accepted operations the users submit again some
+	// minutes later.
 	mayBeLate int
 	executed  map[string]int // on the final chain
 	final     []link         // the final chain, from the genesis on

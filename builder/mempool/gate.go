@@ -9,10 +9,9 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// gate keeps additions of transactions out of the pool while a block is undone.
-// During this time the state is already that before the block, but the pool
-// does not have the block's transactions yet. An addition could therefore take
-// the nonce of one of them.
+// gate keeps additions of transactions out of the pool while a block is undone. During
+// this time, the state is already the one before the block, but the pool does not have
+// the block's transactions yet, so an addition could take the nonce of one of them.
 type gate struct {
 	// entrance is acquired with weight one by an addition while it enters, and
 	// with its whole weight by close to keep additions out. inside is held with
