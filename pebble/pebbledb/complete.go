@@ -48,9 +48,9 @@ func checkComplete(dir string, options *pebble.Options) error {
 		return checkOldestLog(fs, found.ManifestFilename, names)
 	}
 	for _, name := range names {
-		// Pebble creates these files after the one that names the manifest. If the
-		// creation of a database was interrupted before that, none of these files
-		// exists.
+		// Pebble creates logs, tables and options only after the file that names the manifest.
+		// An interrupted creation of a database therefore leaves none of them without that
+		// file.
 		if kind, _ := parseName(name); kind == kindLog || kind == kindTable || kind == kindOptions {
 			return fmt.Errorf("%w: %s has %s, but no file CURRENT (or marker.*) that names its manifest", ErrMissing, dir, name)
 		}

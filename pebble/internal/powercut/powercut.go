@@ -39,10 +39,10 @@ type Disk struct {
 // durably, but no operation returns an error.
 func New(at int) *Disk { return &Disk{memory: vfs.NewStrictMem(), at: at} }
 
-// Options returns the options of a Pebble database on this disk. With these
-// options, Pebble syncs only while the test calls it, so that each run has the same
-// syncs. Tables pile up because there are no compactions, but no number of tables
-// stops the writes.
+// Options returns the options of a Pebble database on this disk. There are no automatic
+// compactions, so that Pebble syncs only while the test calls it and each run has the
+// same syncs. Without compactions tables pile up, so the options also lift the limit at
+// which they would stop writes.
 func (d *Disk) Options() *pebble.Options {
 	fs := fulldisk.Wrap(d.memory, func(op, _ string) error {
 		if op == "sync" {
