@@ -138,6 +138,8 @@ type Feed struct {
 	//   - lost has an entry for a peer, by its index, if its final block is out
 	//     of reach or on a chain without the finalized block. The entry is the
 	//     error.
+	//   - furthest has, for each peer, the slot of the newest delivered block that
+	//     the peer has ever called final.
 	//   - excluded measures for how long enough peers have had an entry in
 	//     lost.
 	rooted     bool
@@ -148,6 +150,7 @@ type Feed struct {
 	backing    backing
 	unfinished []ways
 	lost       map[int]error
+	furthest   map[int]jamq.Slot
 	excluded   feed.Contradiction
 
 	maxHeld int // defaultMaxHeld, lower in tests
@@ -177,7 +180,7 @@ func OpenFeed(ctx context.Context, client *Client, cfg FeedConfig) (*Feed, error
 	}
 	f := &Feed{
 		cfg: cfg, client: client, log: cfg.Logger, backoffs: make([]peerBackoff, len(client.peers)), short: make(map[jamq.HeaderHash]uint64),
-		beneath: make(map[int]*node), backing: make(backing), unfinished: make([]ways, len(client.peers)), lost: make(map[int]error), maxHeld: defaultMaxHeld,
+		beneath: make(map[int]*node), backing: make(backing), unfinished: make([]ways, len(client.peers)), lost: make(map[int]error), furthest: make(map[int]jamq.Slot), maxHeld: defaultMaxHeld,
 		clock: jamq.NewSlotClock(client.cfg.Codec.Spec()),
 	}
 	if f.log == nil {

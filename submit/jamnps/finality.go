@@ -42,6 +42,21 @@ func (f *Feed) loseFinal(p *peer, err error) error {
 // the peer's final block is in reach again or the peer is not connected.
 func (f *Feed) findFinal(p *peer) { delete(f.lost, p.index) }
 
+// goesBack reports whether a peer names an older final block than one that it has called final
+// before and that was delivered, and notes that as a contradiction. A peer that was never so far
+// may be behind.
+func (f *Feed) goesBack(p *peer, final leaf) bool {
+	if n := f.tree.Get(final.hash); n != nil {
+		final.slot = n.Slot
+		f.furthest[p.index] = max(f.furthest[p.index], n.Slot)
+	}
+	before := f.furthest[p.index]
+	if final.slot < before {
+		f.loop.NoteContradiction(fmt.Errorf("%w: peer %s: its final block is %s of slot %d, and was of slot %d before", submit.ErrContradiction, p.Addr, final.hash, final.slot, before))
+	}
+	return final.slot < before
+}
+
 // checkFinality returns an error if the final blocks of FinalPeers peers are
 // out of reach or on chains without the finalized block, unless as many other
 // peers agree with it. The error names these peers. If this lasts longer than

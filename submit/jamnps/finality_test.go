@@ -13,6 +13,7 @@ import (
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/internal/bubble"
 	"github.com/jamq/jamq/internal/feed"
+	"github.com/jamq/jamq/submit"
 )
 
 // If the final blocks of FinalPeers peers exclude the finalized block for longer than
@@ -168,6 +169,61 @@ func TestOnePeerLiesAboutFinality(t *testing.T) {
 					time.Sleep(time.Minute)
 					grow()
 					until(t, f, sink, w.best, w.finalized)
+				})
+			})
+		}
+	}
+}
+
+// A peer that takes its finality back stops the finality of a feed that depends on it, and
+// Health.Contradictions counts that.
+func TestPeersTakeFinalityBack(t *testing.T) {
+	const slots = 20
+	for name, x := range map[string]struct {
+		told func(w *world, old *worldBlock) leaf
+		lie  bool
+	}{
+		"the truth":                          {func(w *world, _ *worldBlock) leaf { return leaf{w.finalized.hash, w.finalized.header.Slot} }, false},
+		"the genesis block":                  {func(w *world, _ *worldBlock) leaf { return leaf{hash: w.genesis.hash} }, true},
+		"an unknown block of the first slot": {func(*world, *worldBlock) leaf { return leaf{hash: jamq.HeaderHash{0xfd}} }, true},
+		"an unknown older block":             {func(*world, *worldBlock) leaf { return leaf{jamq.HeaderHash{0xfd}, 1} }, true},
+		"an older final block":               {func(_ *world, old *worldBlock) leaf { return leaf{old.hash, old.header.Slot} }, true},
+	} {
+		for _, peers := range []int{1, 3} {
+			t.Run(fmt.Sprint(name, ", of ", peers), func(t *testing.T) {
+				bubble.Run(t, func(t *testing.T) {
+					w := newWorld(t)
+					all := []*guarantor{startGuarantor(t, w, 1), startGuarantor(t, w, 2), startGuarantor(t, w, 3)}
+					c := openClient(t, w, func(cfg *Config) { cfg.RetryAfter = time.Second }, all[:peers]...)
+					f, sink := openFeed(t, c, FeedConfig{})
+					grow := func() {
+						w.grow(w.best, 1)
+						w.finalize(3)
+						time.Sleep(w.spec.SlotDuration)
+					}
+					for range 30 {
+						grow()
+					}
+					w.grow(w.best, 1) // announces the finalized block
+					until(t, f, sink, w.best, w.finalized)
+					old, before := w.finalized.parent.parent, f.Health().Contradictions
+					for range slots {
+						grow()
+						for _, p := range c.peers[:(peers+1)/2] {
+							p.mu.Lock()
+							p.heads.final = x.told(w, old)
+							p.mu.Unlock()
+						}
+						require.NoError(t, f.catchUp(t.Context(), sink))
+					}
+					h := f.Health()
+					if !x.lie {
+						require.Equal(t, before, h.Contradictions)
+						require.Equal(t, w.finalized.header.Slot, h.Finalized)
+						return
+					}
+					require.GreaterOrEqual(t, h.Contradictions, before+slots)
+					require.ErrorIs(t, h.LastContradiction, submit.ErrContradiction)
 				})
 			})
 		}

@@ -208,6 +208,7 @@ const mostSkipped = 32
 // limited room. If such a fork grows beyond the best chain, it is delivered then.
 func (f *Feed) deliver(ctx context.Context, to submit.ChainSink, now *turn, l leaf, final bool) error {
 	p := now.peer
+	back := final && f.goesBack(p, l)
 	if n := f.tree.Get(l.hash); n != nil {
 		if final {
 			f.findFinal(p)
@@ -219,7 +220,7 @@ func (f *Feed) deliver(ctx context.Context, to submit.ChainSink, now *turn, l le
 		return f.loseFinal(p, f.chain().Exclude(l.hash, l.slot))
 	}
 	if l.slot <= f.tree.Finalized().Slot {
-		if final && l.slot > 0 { // older than all blocks of the tree
+		if final && l.slot > 0 && !back { // older than all blocks of the tree
 			f.loop.NoteContradiction(fmt.Errorf("%w: peer %s: its final block %s of slot %d is older than those that were final before", submit.ErrContradiction, p.Addr, l.hash, l.slot))
 		}
 		return nil

@@ -42,7 +42,8 @@
 // This can delay a new version of a package, but it never allows one too early.
 //
 // JIP-2 serves no headers with which an answer could be verified. The feed therefore requests each
-// block twice at the same time and accepts only equal answers. If the node contradicts the
+// block until two answers agree. A gateway with several nodes behind it, some of which are late, is
+// followed too, but the feed is behind it by more slots. If the node contradicts the
 // delivered blocks for longer than FeedConfig.LostAfter slots, Follow returns an error: see
 // ErrHistoryLost.
 //

@@ -210,11 +210,11 @@ func OpenFeed(ctx context.Context, client *Client, cfg FeedConfig) (*Feed, error
 }
 
 // Root returns the newest block that the node considers final, for a queue that
-// begins there. It asks the node twice, because a queue can never correct its
-// root. The error wraps submit.ErrContradiction if the answers differ, and
-// ErrMalformed if the node has no final block.
+// begins there. It asks the node until two answers agree, because a queue can
+// never correct its root. The error wraps submit.ErrContradiction if no two of six
+// answers do, and ErrMalformed if the node has no final block.
 func (c *Client) Root(ctx context.Context) (jamq.Block, error) {
-	head, err := twice(ctx, c.FinalizedBlock)
+	head, err := agreed(ctx, func(error) {}, true, c.FinalizedBlock)
 	if err == nil && head.HeaderHash == (Hash{}) {
 		err = fmt.Errorf("%w: the final block is the block of zeros", ErrMalformed)
 	}

@@ -233,7 +233,7 @@ type learned struct {
 	answers map[jamq.PackageHash]*answer
 }
 
-// parent returns the parent of a block, which it requests from the node twice.
+// parent returns the parent of a block, on which two answers must agree.
 // Concurrent and later calls for the same block share these requests; only
 // after an error is the node asked again. parent is safe for concurrent use.
 func (f *Feed) parent(ctx context.Context, of BlockDescriptor) (BlockDescriptor, error) {
@@ -265,11 +265,11 @@ func (f *Feed) parent(ctx context.Context, of BlockDescriptor) (BlockDescriptor,
 	return known.parent, known.err
 }
 
-// askParent requests the parent of a block from the node, twice. If the node
+// askParent requests the parent of a block until two answers agree. If the node
 // answers with a hash of zeros, the block has no parent, and askParent returns
 // an error.
 func (f *Feed) askParent(ctx context.Context, of jamq.HeaderHash) (BlockDescriptor, error) {
-	parent, err := twice(ctx, func(ctx context.Context) (BlockDescriptor, error) { return f.client.Parent(ctx, of) })
+	parent, err := agreed(ctx, f.loop.NoteContradiction, false, func(ctx context.Context) (BlockDescriptor, error) { return f.client.Parent(ctx, of) })
 	if err == nil && parent.HeaderHash == (Hash{}) {
 		err = &Error{Code: CodeBlockUnavailable, Message: "the parent is the block of zeros"}
 	}

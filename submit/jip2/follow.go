@@ -2,11 +2,13 @@ package jip2
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -132,8 +134,14 @@ func (f *Feed) agree() {
 // askHeads requests the node's final and best block at the same time.
 func (f *Feed) askHeads(ctx context.Context) (final, best BlockDescriptor, err error) {
 	var asking errgroup.Group
-	asking.Go(func() (err error) { final, err = twice(ctx, f.client.FinalizedBlock); return err })
-	asking.Go(func() (err error) { best, err = twice(ctx, f.client.BestBlock); return err })
+	asking.Go(func() (err error) {
+		final, err = agreed(ctx, f.loop.NoteContradiction, true, f.client.FinalizedBlock)
+		return err
+	})
+	asking.Go(func() (err error) {
+		best, err = agreed(ctx, f.loop.NoteContradiction, true, f.client.BestBlock)
+		return err
+	})
 	switch err = asking.Wait(); {
 	case err == nil && best.HeaderHash == Hash{}:
 		err = fmt.Errorf("%w: the best block is the block of zeros", ErrMalformed)
@@ -143,21 +151,75 @@ func (f *Feed) askHeads(ctx context.Context) (final, best BlockDescriptor, err e
 	return final, best, err
 }
 
-// twice calls ask two times concurrently and returns the block if both answers are equal. JIP-2
-// serves no headers that would verify an answer, so that otherwise a single wrong answer would be
-// delivered as a block. The answers also differ if a head moves between the two requests; the feed
-// then tries again. The error wraps submit.ErrContradiction.
-func twice(ctx context.Context, ask func(context.Context) (BlockDescriptor, error)) (BlockDescriptor, error) {
-	var asking errgroup.Group
-	var answers [2]BlockDescriptor
-	for i := range answers {
-		asking.Go(func() (err error) { answers[i], err = ask(ctx); return err })
+// mostRounds is how often agreed sends its two requests at most.
+const mostRounds = 3
+
+// agreed returns the block that two answers to ask have in common. It makes two requests at a
+// time. JIP-2 serves no headers that would verify an answer, so that otherwise a single wrong
+// answer would be delivered as a block.
+//
+// Answers of honest nodes differ if a head moves between two requests, or if a gateway passes the
+// requests to several nodes, some of which are behind. agreed then asks again. If two blocks have
+// two answers each, it returns the newer one. Every other answer that contradicts the returned
+// block is passed to note. moves is true if ask is about a head, of which two different answers
+// can both be true unless they have the same hash or the same slot.
+//
+// The errors are these:
+//
+//   - the node's Error if both first answers are errors
+//   - any other error of ask, at once
+//   - an error that wraps submit.ErrContradiction if no two answers are equal in mostRounds rounds
+func agreed(ctx context.Context, note func(error), moves bool, ask func(context.Context) (BlockDescriptor, error)) (BlockDescriptor, error) {
+	votes := make(map[BlockDescriptor]int)
+	for range mostRounds {
+		var asking sync.WaitGroup
+		var answers [2]BlockDescriptor
+		var failures [2]error
+		for i := range answers {
+			asking.Go(func() { answers[i], failures[i] = ask(ctx) })
+		}
+		asking.Wait()
+		for i, err := range failures {
+			if e := new(Error); err != nil && !errors.As(err, &e) {
+				return BlockDescriptor{}, err
+			} else if err == nil {
+				votes[answers[i]]++
+			}
+		}
+		if len(votes) == 0 {
+			return BlockDescriptor{}, failures[0]
+		}
+		if named := newest(votes, 2); len(named) > 0 {
+			for _, b := range newest(votes, 1) {
+				if a := named[0]; a != b && (!moves || a.HeaderHash == b.HeaderHash || a.Slot == b.Slot) {
+					note(contradiction(a, b))
+				}
+			}
+			return named[0], nil
+		}
 	}
-	err := asking.Wait()
-	if a, b := answers[0], answers[1]; err == nil && a != b {
-		err = fmt.Errorf("%w: asked twice at once, it named block %s of slot %d and block %s of slot %d", submit.ErrContradiction, jamq.HeaderHash(a.HeaderHash), a.Slot, jamq.HeaderHash(b.HeaderHash), b.Slot)
+	named := newest(votes, 1)
+	first, last := named[0], named[len(named)-1]
+	return first, contradiction(first, last)
+}
+
+// contradiction returns the error of two different answers to one question.
+func contradiction(a, b BlockDescriptor) error {
+	return fmt.Errorf("%w: asked several times, it named block %s of slot %d and block %s of slot %d", submit.ErrContradiction,
+		jamq.HeaderHash(a.HeaderHash), a.Slot, jamq.HeaderHash(b.HeaderHash), b.Slot)
+}
+
+// newest returns the blocks with at least the given number of votes, the newest first.
+func newest(votes map[BlockDescriptor]int, least int) (named []BlockDescriptor) {
+	for b, n := range votes {
+		if n >= least {
+			named = append(named, b)
+		}
 	}
-	return answers[0], err
+	slices.SortFunc(named, func(a, b BlockDescriptor) int {
+		return cmp.Or(cmp.Compare(b.Slot, a.Slot), bytes.Compare(a.HeaderHash[:], b.HeaderHash[:]))
+	})
+	return named
 }
 
 // deliver imports the blocks up to a head into the sink, parents first, and makes the head the best
@@ -178,14 +240,18 @@ func (f *Feed) deliver(ctx context.Context, to submit.ChainSink, head, final Blo
 }
 
 // deliverFinal imports the blocks up to the node's final block, unless that block was already
-// delivered. A node without finality may name the block of zeros, which is ignored. The error wraps
-// feed.ErrApart if the chain of the block does not continue the delivered blocks.
+// delivered. A node without finality may name the block of zeros, which is ignored, and counts as
+// a contradiction if a block was final before. The error wraps feed.ErrApart if the chain of the
+// block does not continue the delivered blocks.
 func (f *Feed) deliverFinal(ctx context.Context, to submit.ChainSink, final BlockDescriptor) error {
 	hash := jamq.HeaderHash(final.HeaderHash)
 	switch {
 	case f.tree.Excludes(hash, final.Slot):
 		return f.chain().Exclude(hash, final.Slot)
 	case hash.IsZero():
+		if n := f.tree.Finalized(); n.Hash != f.cfg.Root.Hash {
+			f.loop.NoteContradiction(fmt.Errorf("%w: it has no final block, and %s of slot %d was final before", submit.ErrContradiction, n.Hash, n.Slot))
+		}
 		return nil
 	case f.tree.Get(hash) != nil, final.Slot <= f.tree.Finalized().Slot:
 		if n := f.tree.Finalized(); final.Slot < n.Slot {

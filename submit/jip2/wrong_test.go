@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -94,30 +96,95 @@ func TestOneWrongAnswer(t *testing.T) {
 				})
 			})
 		}
+		if name == "a final block of the best one" { // finality may have moved between two answers
+			continue
+		}
 		require.GreaterOrEqual(t, told, 8, "%s: some best blocks are only fetched in advance", name)
 	}
 }
 
-// A feed does not open at a root, or with blocks before it, about which the node contradicts
-// itself.
+// A feed opens at the right root, and with the right blocks before it, although the node gives one
+// wrong answer. It does not open if no two answers agree.
 func TestWrongAnswerBeforeTheFeed(t *testing.T) {
 	for method, root := range map[string]jamq.Block{"finalizedBlock": {}, "parent": {Hash: jamq.HeaderHash(lineHash(5)), Slot: 5}} {
-		bubble.Run(t, func(t *testing.T) {
-			s, c := startStraight(t, 9, 5)
-			calls := 0
-			s.override = func(called string, _ []json.RawMessage) string {
-				if called == method {
-					if calls++; calls == 1 {
-						return `"result":` + block(lineHash(4), 3)
+		for wrong, agree := range map[int]bool{1: true, 2: true, 1000: false} {
+			bubble.Run(t, func(t *testing.T) {
+				s, c := startStraight(t, 9, 5)
+				calls := 0
+				s.override = func(called string, _ []json.RawMessage) string {
+					if called == method {
+						if calls++; calls <= wrong {
+							return `"result":` + block(Hash{0xff, byte(calls)}, 3)
+						}
 					}
+					return ""
 				}
-				return ""
-			}
-			_, err := OpenFeed(t.Context(), c, FeedConfig{Service: marks, Root: root})
-			require.ErrorIs(t, err, submit.ErrContradiction)
-			_, err = OpenFeed(t.Context(), c, FeedConfig{Service: marks, Root: root})
-			require.NoError(t, err)
-		})
+				feed, err := OpenFeed(t.Context(), c, FeedConfig{Service: marks, Root: root})
+				if !agree {
+					require.ErrorIs(t, err, submit.ErrContradiction)
+					return
+				}
+				require.NoError(t, err)
+				require.Equal(t, jamq.HeaderHash(lineHash(5)), feed.Root().Hash)
+			})
+		}
+	}
+}
+
+// A gateway passes each request to one of two honest nodes, in turn or at random, and one of them
+// is behind or stands still. The feed delivers all blocks and finality, some slots later.
+func TestGateway(t *testing.T) {
+	const slotDuration, begin, finality, slots = 6 * time.Second, 40, 4, 100
+	for _, random := range []bool{false, true} {
+		for lag, late := range map[jamq.Slot]jamq.Slot{0: 2, 1: 6, 5: 12, 1000: 50} {
+			t.Run(fmt.Sprintf("random: %t, behind by %d", random, lag), func(t *testing.T) {
+				bubble.Run(t, func(t *testing.T) {
+					s := &straight{parameters: tinyParameters(t), head: 1 << 20, calls: map[string]int{}}
+					n := startForeignNode(t)
+					began, calls, rnd := time.Now(), 0, rand.New(rand.NewPCG(1, 2))
+					following := false
+					now := func() jamq.Slot { return begin + jamq.Slot(time.Since(began)/slotDuration) }
+					n.answer = func(method string, params []json.RawMessage) string {
+						calls++
+						second := calls%2 == 0
+						if random {
+							second = rnd.IntN(2) == 0
+						}
+						head := now()
+						if second && following {
+							head = max(begin, head-min(head, lag))
+						}
+						var h Hash
+						switch {
+						case strings.HasPrefix(method, "subscribe"):
+							return usual(method)
+						case method == "bestBlock":
+							return `"result":` + lineBlock(head)
+						case method == "finalizedBlock":
+							return `"result":` + lineBlock(head-finality)
+						case len(params) > 0 && json.Unmarshal(params[0], &h) == nil && h != (Hash{}) && lineSlot(h) > head:
+							return `"error":{"code":1,"message":"unknown block"}`
+						}
+						return s.answer(method, params)
+					}
+					feed, err := OpenFeed(t.Context(), n.client(t), FeedConfig{Service: marks, SlotDuration: slotDuration})
+					require.NoError(t, err)
+					following = true
+					ctx, cancel := context.WithCancel(t.Context())
+					ended := make(chan error, 1)
+					go func() { ended <- feed.Follow(ctx, lineSink{newViewSink(t, feed)}) }()
+					for range slots {
+						time.Sleep(slotDuration)
+						h := feed.Health()
+						require.True(t, h.Following, "%v", h.LastError)
+						require.LessOrEqual(t, now()-h.Best, late)
+						require.LessOrEqual(t, now()-finality-h.Finalized, late)
+					}
+					cancel()
+					require.ErrorIs(t, <-ended, context.Canceled)
+				})
+			})
+		}
 	}
 }
 
