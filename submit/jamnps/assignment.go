@@ -148,7 +148,7 @@ func shuffledCores(cores, validators int, entropy common.Hash) []int {
 // ErrRefused if no peer is left; its other errors are those of [Feed.Context].
 func (f *Feed) readAssignment(ctx context.Context) (*assignment, error) {
 	f.mu.Lock()
-	newest := f.tree.Best()
+	newest := *f.tree.Best() // a copy, because its parent may be added later
 	f.mu.Unlock()
 	if newest.Parent == nil {
 		return nil, fmt.Errorf("%w: no block after %s was delivered", ErrNoState, newest.Hash)
