@@ -110,7 +110,6 @@ func (f *Feed) checkBehind(head BlockDescriptor) error {
 	case f.tree.Excludes(hash, head.Slot):
 		return f.chain().Exclude(hash, head.Slot)
 	}
-	f.agree()
 	return fmt.Errorf("the node is behind: its head %s is of slot %d, and the finalized block %s of slot %d", hash, head.Slot, final.Hash, final.Slot)
 }
 

@@ -120,9 +120,41 @@ var lies = map[string]struct {
 	"a final block on a fork without blocks in the slots up to ours": {func(slot jamq.Slot) (string, string) {
 		return block(sparse, 20), lineBlock(9 + slot)
 	}, "0xfe00"},
+	"finality is on another chain, and the best block is the block of zeros": {func(slot jamq.Slot) (string, string) {
+		return block(forkHash(slot+5), slot+5), wrongBest[0]
+	}, onFork},
+	"finality is on another chain, and the best block is far in the future": {func(slot jamq.Slot) (string, string) {
+		return block(forkHash(slot+5), slot+5), wrongBest[1]
+	}, onFork},
+	"finality is on another chain, and the best block is old": {func(slot jamq.Slot) (string, string) {
+		return block(forkHash(slot+5), slot+5), wrongBest[2]
+	}, onFork},
 	"a final block that the node does not have": {func(slot jamq.Slot) (string, string) {
 		return block(Hash{0xff}, 12+slot), lineBlock(9 + slot)
 	}, "0xff00"},
+}
+
+// wrongBest are best blocks that no node can have: that of zeros, one of a distant slot, and one
+// that is older than the finalized block.
+var wrongBest = []string{block(Hash{}, 0), block(Hash{0xfd, 1}, 1<<31), block(Hash{0xfd, 1}, 0)}
+
+// A wrong best block does not hold up finality, and Health has the error.
+func TestWrongBestBlock(t *testing.T) {
+	for _, best := range wrongBest {
+		bubble.Run(t, func(t *testing.T) {
+			const slots = 40
+			told := lie(func(slot jamq.Slot) (string, string) { return lineBlock(5 + slot), best })
+			ctx, cancel := context.WithCancel(t.Context())
+			feed, sink, ended := followLiar(t, ctx, told.from(truthful, 1<<20), FeedConfig{})
+			time.Sleep((truthful + slots) * feed.spec.SlotDuration)
+			h := feed.Health()
+			require.True(t, h.Following, "%v", h.LastError)
+			require.Error(t, h.LastError)
+			require.GreaterOrEqual(t, sink.view.Finalized().Slot+2, jamq.Slot(5+truthful+slots))
+			cancel()
+			require.ErrorIs(t, <-ended, context.Canceled)
+		})
+	}
 }
 
 // A node that takes its finality back for longer than FeedConfig.LostAfter ends Follow with

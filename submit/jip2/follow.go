@@ -86,8 +86,10 @@ func (f *Feed) catchUp(ctx context.Context, to submit.ChainSink) error {
 	}
 	undelivered := f.deliver(ctx, to, best, final)
 	full := errors.Is(undelivered, chainview.ErrFull)
-	if undelivered != nil && !full && !errors.Is(undelivered, feed.ErrApart) {
-		return undelivered
+	for _, fatal := range []error{feed.ErrSink, ErrHistoryLost, ErrClosed} {
+		if errors.Is(undelivered, fatal) {
+			return undelivered
+		}
 	}
 	notFinal := f.deliverFinal(ctx, to, final)
 	if notFinal == nil {
@@ -109,7 +111,8 @@ func (f *Feed) catchUp(ctx context.Context, to submit.ChainSink) error {
 //
 // The best block counts only if the feed does not advance. If its chain excludes the finalized
 // block, the node's own final block must also be older than that of the feed. In all other cases
-// the node contradicts itself and not the delivered blocks.
+// the node contradicts itself and not the delivered blocks. Any other error of the best block holds
+// up neither finality nor the end of a contradiction.
 func (f *Feed) checkApart(final jamq.HeaderHash, advances bool, best, notFinal error) error {
 	n := f.tree.Get(final)
 	older := n == nil || n.Height < f.tree.Finalized().Height
@@ -118,7 +121,7 @@ func (f *Feed) checkApart(final jamq.HeaderHash, advances bool, best, notFinal e
 		return f.apart.Note(ErrHistoryLost, f.cfg.LostAfter, f.spec.SlotDuration, errors.Join(notFinal, best))
 	case notFinal != nil:
 		return errors.Join(notFinal, best)
-	case best == nil, advances, errors.Is(best, feed.ErrExcludes) && !older:
+	case advances, !errors.Is(best, feed.ErrApart), errors.Is(best, feed.ErrExcludes) && !older:
 		f.agree()
 		return best
 	}
@@ -142,10 +145,8 @@ func (f *Feed) askHeads(ctx context.Context) (final, best BlockDescriptor, err e
 		best, err = agreed(ctx, f.loop.NoteContradiction, true, f.client.BestBlock)
 		return err
 	})
-	switch err = asking.Wait(); {
-	case err == nil && best.HeaderHash == Hash{}:
-		err = fmt.Errorf("%w: the best block is the block of zeros", ErrMalformed)
-	case err == nil && headers.CheckAhead(f.clock, time.Now(), best.Slot) == nil:
+	err = asking.Wait()
+	if err == nil && best.HeaderHash != (Hash{}) && headers.CheckAhead(f.clock, time.Now(), best.Slot) == nil {
 		f.noteNamed(best)
 	}
 	return final, best, err
@@ -226,6 +227,9 @@ func newest(votes map[BlockDescriptor]int, least int) (named []BlockDescriptor) 
 // block. The earlier blocks look to the queue like a branch that is not the best, so that it
 // decides only at the head. A very long gap is an exception: see importAll.
 func (f *Feed) deliver(ctx context.Context, to submit.ChainSink, head, final BlockDescriptor) error {
+	if head.HeaderHash == (Hash{}) {
+		return fmt.Errorf("%w: the best block is the block of zeros", ErrMalformed)
+	}
 	if err := f.checkSlot(head); err != nil || jamq.HeaderHash(head.HeaderHash) == f.tree.Best().Hash && !f.tree.Rests() {
 		return err
 	}
