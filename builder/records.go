@@ -93,10 +93,12 @@ func newRecords(log Log, h host, calls *calls) records {
 	return records{log: log, host: h, calls: calls, writer: semaphore.NewWeighted(1), broken: make(chan struct{})}
 }
 
-// append writes to the log all changes that the rollup has made before the call, and then the given
-// records, all or none. They are durable when append returns nil. If the error wraps ErrStopped,
-// the records were not written, but another call may have written the changes. If the error wraps
-// ErrLog, it is unknown whether anything was written. append can be called concurrently.
+// append writes the given records to the log, all or none, after the changes that the rollup has
+// made before the call. If it returns nil, both are durable. It can be called concurrently. The
+// error wraps one of these:
+//
+//   - ErrStopped: the records were not written. The changes may have been written by another call.
+//   - ErrLog: it is unknown whether anything was written.
 func (r *records) append(all ...[]byte) error {
 	w := &writing{records: all}
 	r.mu.Lock()

@@ -83,8 +83,8 @@ func (e *engine) pause(err error) {
 	e.log.Error("builder: it is paused, and makes and sends no packages until it is resumed", "err", err)
 }
 
-// unpause ends the pause after a fatal error, and begins the work on all requests of the queue that
-// are still open.
+// unpause ends the pause after a fatal error, and starts to work on the queue's requests that are
+// still open.
 func (e *engine) unpause() {
 	if e.requests.paused == nil {
 		return

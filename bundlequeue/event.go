@@ -19,9 +19,10 @@ import (
 //   - the time: [Tick]
 type Event interface{ isEvent() }
 
-// Reserve takes the next number for a block that the host is still executing, so that later bundles
-// can be enqueued already. These bundles wait until an Enqueue event fills the number. The
-// reservation also ends with a Release event, or after Config.ReservationTimeout.
+// Reserve reserves the next block number for a block that the host is still executing, so that the
+// host can enqueue later blocks before this one is ready. The bundles of later blocks wait until
+// the host enqueues the reserved block. The reservation also ends with a Release event, or after
+// Config.ReservationTimeout.
 type Reserve struct {
 	// Number is the rollup block number: see [Queue.Next].
 	Number uint64

@@ -77,8 +77,9 @@ func (q *Queue) ended(it *item) bool {
 	return it.troubles().givenUp != "" || it.losses() > q.cfg.MaxVersionRetries
 }
 
-// advance moves q.frontier past all bundles that JAM has guaranteed, which need no
-// attention, and returns the first bundle after them, or nil if there is none.
+// advance returns the first bundle that JAM has not guaranteed yet, or nil if there
+// is none. It remembers the position of that bundle in q.frontier, so that the next
+// call need not look at the bundles before it again.
 func (q *Queue) advance() *item {
 	q.frontier = max(q.frontier, q.active)
 	for it := q.at(q.frontier); it != nil; it = q.at(q.frontier) {

@@ -47,8 +47,9 @@ type Queue struct {
 	// due is a heap of the bundles that have a core, ordered by the time at which their packages
 	// must be sent next.
 	due minheap.Heap[int64, *item]
-	// waiting is a heap of the bundles that are not guaranteed and have no core, in the order of
-	// their rollup blocks. They get the next free cores in this order.
+	// waiting is a heap of the bundles that wait for a core of the JAM chain: they are not
+	// guaranteed and have no core. It is in the order of their rollup blocks, in which they get
+	// the next free cores.
 	waiting minheap.Heap[int64, *item]
 
 	delays *anchor.Delays // between sending and reporting

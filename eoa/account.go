@@ -133,9 +133,10 @@ func (e *Executor) stopIfRolledBack(ctx context.Context, h *account.Head, before
 	return nil
 }
 
-// holderMustStop takes the lease from another worker if the store has lost writes
-// that this process has seen. The other worker may not know these writes and could
-// execute requests again. holderMustStop reports whether it has broken the lease.
+// holderMustStop decides whether the worker that holds the account's lease must
+// stop, and then breaks that lease. This is so if the store has lost writes that
+// this process has seen: the holder may not know these writes, and could execute
+// requests again. It reports whether it has broken the lease.
 func (e *Executor) holderMustStop(ctx context.Context) bool {
 	before := e.cfg.Witness.last(e.account) // read before the store
 	e.report.Reads++

@@ -68,9 +68,10 @@ type Backlog struct {
 // ordered key-value store into one. Package eoa/storetest tests a Store against the
 // whole contract.
 //
-// The parameter now is the caller's time. A store that several machines share may
-// use its own clock for leases instead. Lease.Until is always the caller's time,
-// because the caller decides by it when to renew the lease.
+// Several methods get the caller's time in a parameter called now. A store that
+// several machines share may use its own clock for leases instead. Lease.Until is
+// always by the caller's clock, because the caller compares it with that clock to
+// decide when to renew the lease.
 type Store interface {
 	// Submit accepts requests, all or none, and returns their records in the same
 	// order. If a key already exists and its request has an equal payload, Submit
@@ -99,9 +100,10 @@ type Store interface {
 	Events(ctx context.Context, a Account, after uint64, limit int) ([]Event, error)
 	// Acknowledge deletes the events whose Seq is at most through.
 	Acknowledge(ctx context.Context, a Account, through uint64) error
-	// Undelivered returns up to limit accounts above after that have unacknowledged
-	// events, in ascending order of chain id and address. Accounts without events
-	// must not slow the call down, because hosts call it often.
+	// Undelivered returns accounts that have unacknowledged events, in ascending order
+	// of chain id and address. It begins with the first such account behind the account
+	// after, and returns up to limit accounts. Accounts without events must not slow the
+	// call down, because hosts call it often.
 	Undelivered(ctx context.Context, after Account, limit int) ([]Account, error)
 
 	// Acquire gives the lease of an account to owner for the time ttl. It returns

@@ -33,8 +33,9 @@ type limit struct {
 }
 
 // longestWait returns how long a call must wait until all limits have enough
-// tokens, and the name of the limit with the longest wait. The wait is 0 if the
-// tokens are available now, and never if the call needs more than a burst.
+// tokens, and the name of the limit that takes longest. The wait is 0 if all tokens
+// are available now. It is the constant never if the call needs more tokens than a
+// limit allows in a burst.
 func longestWait(limits []limit, now time.Time, txs, bytes int) (name string, longest time.Duration) {
 	for _, limit := range limits {
 		wait := limit.wait(now, txs, bytes)

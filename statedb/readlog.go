@@ -105,8 +105,9 @@ func codeLess(a, b logged[common.Hash]) bool { return a.what.Cmp(b.what) < 0 }
 type readLog struct {
 	byKey sorted[logged[Read]]
 	code  sorted[logged[common.Hash]]
-	// named counts the keys that were first read as raw keys and later with a specific kind, such
-	// as storage: see logged.named.
+	// named counts the keys of which the log first knew only the 32 bytes, and learned from a later
+	// read what they stand for, for example a slot of a contract. rewind needs the count: see
+	// logged.named.
 	named int
 }
 

@@ -339,7 +339,7 @@ func (v *View) unpin() {
 	}
 }
 
-// All calls yield for each value of the active root, in the order of the keys, until yield returns
-// false. It ignores staged writes and logs nothing. On a stateless view it visits only the values
-// in the witness.
+// All is an iterator over the values of the active root, in the order of their keys. It does not
+// show staged writes, and it does not log the values as read. On a stateless view it visits only
+// the values in the witness.
 func (v *View) All(yield func(Key, [32]byte) bool) { v.tree.All(yield) }

@@ -116,9 +116,10 @@ type space struct {
 	all, total, bound usage
 }
 
-// space returns the room that a transaction needs to get a status, and the room
-// that exists. If old is not nil, the transaction replaces it and needs only the
-// difference in size.
+// space compares the room that a transaction needs in the pool with the room that
+// exists. Both are numbers of transactions and bytes of memory, in the whole pool and
+// among the transactions with the given status. If the transaction replaces old, it
+// needs only the difference in size.
 func (c *core) space(old, e *entry, status status) space {
 	all := usage{1, uint64(e.memory)} // growth of the pool
 	need := all                       // growth of the status

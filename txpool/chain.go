@@ -139,8 +139,8 @@ func (c *core) standing(a *account, i int, e *entry, at *position) seat {
 }
 
 // refusesPromotion reports whether a transaction that has just become able to run contains an
-// authorization (EIP-7702) that the pool does not accept. Its authorizations were not checked at
-// admission, because only those of transactions that can run count.
+// authorization (EIP-7702) that the pool does not accept. The pool did not check its authorizations
+// at admission, because it limits only the authorizations of transactions that can run.
 func (c *core) refusesPromotion(a *account, e *entry) bool {
 	return !e.fresh && !e.exempt && !e.locked && c.checkAuthorities(a.address, e) != nil
 }

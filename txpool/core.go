@@ -37,11 +37,11 @@ type core struct {
 	roomless       [classes]*btree.BTreeG[ranked]
 	queue          gaps
 	authorizations authorizations
-	// uses is the usage of all transactions, by group.
+	// uses is how many transactions each group has, and their size.
 	uses [groups]usage
-	// kept counts those transactions in uses to which the caps do not apply: see
-	// entry.keeps. exempt counts those transactions in kept that came back, for example
-	// from a failed block: see apply.go.
+	// kept is the part of uses that never has to leave because of the caps: see
+	// entry.keeps. exempt is the part of kept that came back to the pool, for example
+	// from a failed block. Both are known, so that the caps limit only the others.
 	kept   [groups]usage
 	exempt usage
 	limits [groups]usage

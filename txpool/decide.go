@@ -460,7 +460,7 @@ func planDrop(e *entry, reason error) plan {
 	return plan{account: e.account, index: e.account.indexOf(e), leaves: []leaving{{e, Dropped, reason}}}
 }
 
-// maxPassed limits how many transactions that cannot be displaced, such as exempt
-// ones, a search for victims skips before it gives up. This bounds the time that
-// Add takes.
+// maxPassed bounds the time that Add takes when the pool is full. Add then searches
+// for cheap transactions that must leave in favor of a better one. It gives up after
+// it has skipped maxPassed transactions that may not be removed.
 const maxPassed = 4096

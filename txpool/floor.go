@@ -25,8 +25,9 @@ type prices struct{ base, floor, average uint64 }
 
 func (p *prices) record() []byte { return encode(recordPrices, p.base, p.floor, p.average) }
 
-// sample is the median price of a block, together with the average and the floor
-// before that block. If the block is reverted, both are restored from it.
+// sample is the effect of one block on the prices: the median price that the block's
+// transactions paid, and the average and the floor as they were before the block. If
+// the block is reverted, the pool restores the average and the floor from its sample.
 type sample struct{ median, average, floor uint64 }
 
 const (

@@ -93,8 +93,9 @@ type View struct {
 	abandoned []jamq.HeaderHash
 	// past contains the hashes of the newest final blocks that were pruned, oldest first.
 	past []jamq.HeaderHash
-	// graves contains the packages that were dead when the host forgot them, oldest first.
-	// contradictions contains the packages that the next call of Contradictions returns.
+	// graves contains the packages that were dead when the host forgot them, oldest first. The view
+	// remembers them to notice if the chain accumulates one nevertheless. Such packages are in
+	// contradictions until the next call of Contradictions returns them.
 	graves         []grave
 	contradictions []jamq.PackageHash
 

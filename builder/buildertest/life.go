@@ -239,8 +239,8 @@ func (l *life[B]) moment(f func() error) error {
 	return err
 }
 
-// Append implements builder.Log. If the process dies after the write, the log has
-// the records nevertheless.
+// Append implements builder.Log. The process can be killed before or after the write.
+// In the second case, the log keeps the records although Append has not returned.
 func (l *life[B]) Append(records ...[]byte) error {
 	return l.moment(func() error {
 		time.Sleep(50 * time.Millisecond) // long enough for an act that does not wait for it

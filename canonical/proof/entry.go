@@ -85,9 +85,10 @@ func (n *nodeList) Put(_, value []byte) error {
 // Delete implements ethdb.KeyValueWriter. Making a proof deletes nothing.
 func (n *nodeList) Delete([]byte) error { return nil }
 
-// Get implements ethdb.KeyValueReader for a walk from the root down. It removes the
-// first node from the list and returns it, and it fails if that node does not have
-// the requested hash.
+// Get implements ethdb.KeyValueReader for go-ethereum's verifier, which requests the
+// nodes of a proof in their order. Get returns the next node and removes it from the
+// list, so that no node is used twice and left-over nodes can be detected. It fails
+// if the next node does not have the requested hash.
 func (n *nodeList) Get(hash []byte) ([]byte, error) {
 	if len(n.list) == 0 || !bytes.Equal(crypto.Keccak256(n.list[0]), hash) {
 		return nil, fmt.Errorf("the next node is not %x", hash)

@@ -44,9 +44,9 @@ func (st *step) drop(records []eoa.Record) error {
 	return nil
 }
 
-// parseDropped decodes the small value that stays under the caller's key after a record
-// was deleted. ok is false if the record was not deleted, so that value has another
-// form.
+// parseDropped decodes the small value that stays in the store under a request's key
+// after the record of the request was deleted. ok is false if value is not of this
+// form, because the record still exists.
 func parseDropped(value []byte) (r eoa.Record, digest []byte, ok bool) {
 	if len(value) != droppedSize {
 		return r, nil, false

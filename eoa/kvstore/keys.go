@@ -27,7 +27,8 @@ const (
 	kindMeta kind = "meta"
 	// kindRecord is the key of a record, by id.
 	kindRecord kind = "record"
-	// kindOpen is the index of records that have a nonce and whose state may still change, by id.
+	// kindOpen lists the ids of the records that have a nonce and may still change. A worker loads
+	// these records when it takes over an account.
 	kindOpen kind = "open"
 	// kindPending is the index of requests without a nonce; see ranked. The values
 	// have the sizes of the records.
@@ -153,8 +154,9 @@ func numberOf(key []byte) uint64 {
 	return n
 }
 
-// dueKey returns the key of an account in the due index, at a time in nanoseconds.
-// With a nil account it returns the lowest key of that time.
+// dueKey returns the key of an entry in the index of accounts that have work. at is
+// the time, in nanoseconds, from which the account a has work. If a is nil, dueKey
+// returns the lowest key of that time.
 func dueKey(at uint64, a *eoa.Account) []byte {
 	key := append(appendNumber([]byte(due), at), ':')
 	if a != nil {

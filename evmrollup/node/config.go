@@ -31,8 +31,8 @@ type Config struct {
 	Spec jamq.ChainSpec
 	// ChainID is the chain ID of the rollup, above 0.
 	ChainID *big.Int
-	// Genesis are the accounts of block 0. Nil means ten accounts of package devkeys with 10,000
-	// ether each. The keys of these accounts are public.
+	// Genesis contains the accounts of block 0. Nil means ten accounts of package devkeys with
+	// 10,000 ether each. The keys of these accounts are public.
 	Genesis types.GenesisAlloc
 	// Rules are the rules of this chain that differ from Ethereum's.
 	Rules evmrollup.Rules

@@ -24,8 +24,8 @@ type simulateArgs struct {
 	BlockStateCalls []simulatedCalls `json:"blockStateCalls"`
 	// TraceTransfers adds a log for each transfer of ether.
 	TraceTransfers bool `json:"traceTransfers"`
-	// Validation demands that the calls are valid transactions, with the right nonce and
-	// sufficient fees.
+	// Validation treats each call as a transaction, which fails with a wrong nonce or with too
+	// low fees. Without it, a call needs neither.
 	Validation bool `json:"validation"`
 	// ReturnFullTransactions returns transactions instead of their hashes.
 	ReturnFullTransactions bool `json:"returnFullTransactions"`

@@ -137,8 +137,8 @@ func (a *api) send(ctx context.Context, tx *types.Transaction) error {
 	}
 }
 
-// isMoving reports whether an error means that the lead was moving to another
-// replica during the call.
+// isMoving reports whether a call failed only because another replica was becoming
+// the leader. The call can then be made again, at the new leader.
 func isMoving(err error) bool {
 	return errors.Is(err, errNoLeader) || errors.Is(err, builder.ErrLog) || errors.Is(err, builder.ErrStopped) || errors.Is(err, mempool.ErrNotRecovered)
 }

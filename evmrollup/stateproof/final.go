@@ -17,7 +17,7 @@ const MaxFinal = 16 << 20
 // its proofs. It is the answer of jam_getAccountProof. It proves the account as of
 // that block, but it does not prove that the block is the newest one.
 type FinalAccount struct {
-	// Block proves that the block is final, and thereby the root of the state after the block.
+	// Block proves that the block is final. It contains the root of the state after the block.
 	Block *proof.Document `json:"block"`
 	// Account is the account with proofs under that root.
 	Account *Account `json:"account"`

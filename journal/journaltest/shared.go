@@ -18,8 +18,10 @@ type Shared interface {
 	Lead(ctx context.Context, record func(record []byte) error, replaced func() error) error
 }
 
-// RunShared tests a shared journal. Each call of open stands for a process that opens the same
-// journal, which must be empty at first. For the journal of a process that leads, use Run.
+// RunShared tests a journal that several processes share: that one of them leads, and that the
+// others read its records. Each call of open must return another handle of the same journal, as
+// another process would open it. The journal must be empty at first. Use Run in addition, to test
+// the journal of the process that leads.
 func RunShared(t *testing.T, open func() Shared) {
 	t.Helper()
 	first := open()

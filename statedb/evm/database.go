@@ -98,8 +98,9 @@ func (a *adapter) begin(transaction int) statedb.ReadMark {
 	return a.view.Mark()
 }
 
-// rewind removes the reads that were logged after a mark, because the transaction
-// that made them was refused. It returns false if there were none.
+// rewind removes the reads that were logged after a mark. It is called when the
+// transaction that made these reads was refused. It returns false if no read was
+// logged after the mark.
 func (a *adapter) rewind(mark statedb.ReadMark) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -41,8 +41,8 @@ type validator struct {
 	Addr netip.AddrPort
 }
 
-// entropyChapter is the number of the chapter of the JAM state with the entropy,
-// C(6) in the Gray Paper (D.2). entropySize is the size of this chapter in bytes.
+// entropyChapter selects the entropy in the JAM state: the Gray Paper calls this
+// chapter C(6) (D.2). entropySize is its size in bytes.
 const (
 	entropyChapter = 6
 	entropySize    = 4 * 32

@@ -83,10 +83,10 @@ func (f *Feed) room(path []mark, p *peer) error {
 	return nil
 }
 
-// known returns how many blocks at the old end of a path (newest first) were
-// announced by at least FinalPeers peers, p included. A peer has announced a
-// block if it reports the block or a descendant on the path as final or as a
-// head.
+// known returns how many of the oldest blocks of a path were announced by at
+// least FinalPeers peers, p included. path is in the order of the newest block
+// first. A peer has announced a block if it reports the block, or a descendant
+// on the path, as final or as a head.
 func (f *Feed) known(path []mark, p *peer) int {
 	reach := []int{len(path)} // for each peer, the number of blocks that it has announced
 	for _, other := range f.peers() {

@@ -113,11 +113,11 @@ func (f fate) settled(spec *jamq.ChainSpec, slot jamq.Slot) bool {
 	return false
 }
 
-// earlier derives the answer for an older block, the ancestor, from the answer
-// for a later block. The feed uses it if the node no longer has the ancestor's
-// state. ancestor is the index of the older block in the list of fetched
-// blocks. position returns the index of a block in that list, or false if the
-// block is older than the list.
+// earlier derives what the node would have answered about a package at an older block, the
+// ancestor, from its answer a at a later block. The feed uses it if the node no longer has the
+// ancestor's state. ancestor is the index of the older block in the list of fetched blocks.
+// position returns the index of a block in that list, or false if the block is older than the
+// list.
 func (a *answer) earlier(ancestor int, position func(jamq.HeaderHash) (int, bool)) answer {
 	after := func(d BlockDescriptor) bool {
 		at, there := position(jamq.HeaderHash(d.HeaderHash))

@@ -37,9 +37,10 @@ type Head struct {
 	// unknown transaction may still use such a nonce.
 	Gaps []uint64 `json:"holes,omitempty"`
 	// BelowSince is when the node began to report fewer transactions than Floor,
-	// which cannot be right; zero if the node reports enough. Most of a long time
-	// without a report is left out, by a later BelowSince. BelowAt is when the node
-	// last reported too few.
+	// which cannot be right; zero if the node reports enough. After a long time without
+	// any report, BelowSince is moved forward, so that this time hardly counts.
+	//
+	// BelowAt is when the node last reported too few.
 	BelowSince time.Time `json:"belowSince,omitzero"`
 	BelowAt    time.Time `json:"belowAt,omitzero"`
 	// AheadSince is when the node began to report more transactions than nonces

@@ -89,9 +89,9 @@ func deduct(from, cost *uint256.Int) bool {
 // estimate its gas.
 const NoEstimate = "gas could not be estimated"
 
-// afford sets the prices of a job and checks whether it can be sent with the free
-// balance; nil counts as unlimited. If it cannot be sent, afford returns the
-// reason, and the view remembers the reason for [View.Problems].
+// afford sets the prices of a job and checks whether the free balance covers them. A
+// nil balance counts as unlimited. The result is empty if the job can be sent, and
+// otherwise the reason, which the view also remembers for [View.Problems].
 func (v *View) afford(c *Rules, j *Job, free *uint256.Int) (why string) {
 	j.Fees, why = c.Fees.price(v.LastLook, &j.Record)
 	cost := j.cost()

@@ -8,8 +8,9 @@ import "time"
 // Therefore no refusal takes the nonce from its request.
 
 // recordResult stores the result of a send in the attempt, and reports whether the
-// attempt changed. If a node has accepted the attempt before, it may still have it,
-// so an unknown result or a refusal because of a gap changes nothing.
+// attempt changed. If a node has accepted the attempt before, it probably still has
+// it. An unknown result is then ignored, and so is a refusal because the node lacks
+// the transaction with the nonce before.
 func (a *Attempt) recordResult(now time.Time, s Sent) (changed bool) {
 	if a.Result == Accepted && (s.Result == Unknown || s.Reason == ReasonNonceGap) {
 		return false

@@ -89,8 +89,9 @@ func (v *View) findUnknownUse(b *Batch, c *Rules, now time.Time, used uint64) {
 	}
 }
 
-// unknownUse stops an exclusive account because of a transaction that the store
-// does not know. It does nothing if other programs may sign for the account.
+// unknownUse stops the account if only this store's executors may sign for it. The
+// chain has a transaction of the account that the store does not know, so the store
+// must have lost writes. evidence describes that transaction for the operator.
 func (b *Batch) unknownUse(c *Rules, now time.Time, evidence string) {
 	if c.Exclusive {
 		b.stop(now, CauseRolledBack, evidence)

@@ -34,8 +34,8 @@ type View struct {
 	// not returned yet. Choose leaves them out.
 	Asking map[uint64]bool
 
-	// LastLook is the last Look on which a decision was made; nil if there was
-	// none.
+	// LastLook is the last Look that was trusted and applied to the records; nil
+	// before the first one.
 	LastLook *Look
 	// height is the greatest height of a newest block on which a decision was made.
 	// It includes decisions of earlier workers, as far as records show them. A Look

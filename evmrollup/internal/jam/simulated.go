@@ -129,7 +129,8 @@ func (s *Simulated) Prove(_ context.Context, number uint64) (d *proof.Document, 
 		}
 	})
 	if err != nil {
-		// The chain began with this process; blocks that were final before are not on it.
+		// The embedded JAM chain began when this process started, so it has no proofs for rollup
+		// blocks that were final before.
 		return nil, nil, fmt.Errorf("%w: the embedded JAM chain has none for block %d: %w", ErrNoProofs, number, err)
 	}
 	return d, t, nil
