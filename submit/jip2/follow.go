@@ -2,13 +2,11 @@ package jip2
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -150,77 +148,6 @@ func (f *Feed) askHeads(ctx context.Context) (final, best BlockDescriptor, err e
 		f.noteNamed(best)
 	}
 	return final, best, err
-}
-
-// mostRounds is how often agreed sends its two requests at most.
-const mostRounds = 3
-
-// agreed returns the block that two answers to ask have in common. It makes two requests at a
-// time. JIP-2 serves no headers that would verify an answer, so that otherwise a single wrong
-// answer would be delivered as a block.
-//
-// Answers of honest nodes differ if a head moves between two requests, or if a gateway passes the
-// requests to several nodes, some of which are behind. agreed then asks again. If two blocks have
-// two answers each, it returns the newer one. Every other answer that contradicts the returned
-// block is passed to note. moves is true if ask is about a head, of which two different answers
-// can both be true unless they have the same hash or the same slot.
-//
-// The errors are these:
-//
-//   - the node's Error if both first answers are errors
-//   - any other error of ask, at once
-//   - an error that wraps submit.ErrContradiction if no two answers are equal in mostRounds rounds
-func agreed(ctx context.Context, note func(error), moves bool, ask func(context.Context) (BlockDescriptor, error)) (BlockDescriptor, error) {
-	votes := make(map[BlockDescriptor]int)
-	for range mostRounds {
-		var asking sync.WaitGroup
-		var answers [2]BlockDescriptor
-		var failures [2]error
-		for i := range answers {
-			asking.Go(func() { answers[i], failures[i] = ask(ctx) })
-		}
-		asking.Wait()
-		for i, err := range failures {
-			if e := new(Error); err != nil && !errors.As(err, &e) {
-				return BlockDescriptor{}, err
-			} else if err == nil {
-				votes[answers[i]]++
-			}
-		}
-		if len(votes) == 0 {
-			return BlockDescriptor{}, failures[0]
-		}
-		if named := newest(votes, 2); len(named) > 0 {
-			for _, b := range newest(votes, 1) {
-				if a := named[0]; a != b && (!moves || a.HeaderHash == b.HeaderHash || a.Slot == b.Slot) {
-					note(contradiction(a, b))
-				}
-			}
-			return named[0], nil
-		}
-	}
-	named := newest(votes, 1)
-	first, last := named[0], named[len(named)-1]
-	return first, contradiction(first, last)
-}
-
-// contradiction returns the error of two different answers to one question.
-func contradiction(a, b BlockDescriptor) error {
-	return fmt.Errorf("%w: asked several times, it named block %s of slot %d and block %s of slot %d", submit.ErrContradiction,
-		jamq.HeaderHash(a.HeaderHash), a.Slot, jamq.HeaderHash(b.HeaderHash), b.Slot)
-}
-
-// newest returns the blocks with at least the given number of votes, the newest first.
-func newest(votes map[BlockDescriptor]int, least int) (named []BlockDescriptor) {
-	for b, n := range votes {
-		if n >= least {
-			named = append(named, b)
-		}
-	}
-	slices.SortFunc(named, func(a, b BlockDescriptor) int {
-		return cmp.Or(cmp.Compare(b.Slot, a.Slot), bytes.Compare(a.HeaderHash[:], b.HeaderHash[:]))
-	})
-	return named
 }
 
 // deliver imports the blocks up to a head into the sink, parents first, and makes the head the best

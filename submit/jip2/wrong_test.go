@@ -188,6 +188,21 @@ func TestGateway(t *testing.T) {
 	}
 }
 
+// If a node gives an answer once and otherwise an error, the answer is not believed, and the error
+// does not say that the block has no parent.
+func TestOneAnswerAmongErrors(t *testing.T) {
+	var calls atomic.Int32
+	_, err := agreed(t.Context(), func(error) {}, false, func(context.Context) (BlockDescriptor, error) {
+		if calls.Add(1) == 1 {
+			return BlockDescriptor{Slot: 7}, nil
+		}
+		return BlockDescriptor{}, &Error{Code: CodeBlockUnavailable}
+	})
+	require.ErrorIs(t, err, submit.ErrContradiction)
+	require.ErrorContains(t, err, "only one of 6 answers")
+	require.False(t, errors.As(err, new(*Error)))
+}
+
 // The health of a feed has the contradictions that the feed ignores.
 func TestIgnoredContradictions(t *testing.T) {
 	pkg := func(b byte) jamq.PackageHash { return jamq.PackageHash{b} }

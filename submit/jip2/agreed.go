@@ -1,0 +1,92 @@
+package jip2
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/submit"
+)
+
+// mostRounds is how often agreed sends its two requests at most.
+const mostRounds = 3
+
+// agreed returns the block that two answers to ask have in common. It makes two requests at a
+// time. JIP-2 serves no headers that would verify an answer, so that otherwise a single wrong
+// answer would be delivered as a block.
+//
+// Answers of honest nodes differ if a head moves between two requests, or if a gateway passes the
+// requests to several nodes, some of which are behind. agreed then asks again. If two blocks have
+// two answers each, it returns the newer one. Every other answer that contradicts the returned
+// block is passed to note. moves is true if ask is about a head, of which two different answers
+// can both be true unless they have the same hash or the same slot.
+//
+// The errors are these:
+//
+//   - the node's Error if both first answers are errors
+//   - any other error of ask, at once
+//   - an error that wraps submit.ErrContradiction if no two answers are equal in mostRounds rounds
+func agreed(ctx context.Context, note func(error), moves bool, ask func(context.Context) (BlockDescriptor, error)) (BlockDescriptor, error) {
+	votes := make(map[BlockDescriptor]int)
+	var refused error // the node's last Error
+	for range mostRounds {
+		var asking sync.WaitGroup
+		var answers [2]BlockDescriptor
+		var failures [2]error
+		for i := range answers {
+			asking.Go(func() { answers[i], failures[i] = ask(ctx) })
+		}
+		asking.Wait()
+		for i, err := range failures {
+			if e := new(Error); err != nil && !errors.As(err, &e) {
+				return BlockDescriptor{}, err
+			} else if err != nil {
+				refused = err
+			} else {
+				votes[answers[i]]++
+			}
+		}
+		if len(votes) == 0 {
+			return BlockDescriptor{}, refused
+		}
+		if named := newest(votes, 2); len(named) > 0 {
+			for _, b := range newest(votes, 1) {
+				if a := named[0]; a != b && (!moves || a.HeaderHash == b.HeaderHash || a.Slot == b.Slot) {
+					note(contradiction(a, b))
+				}
+			}
+			return named[0], nil
+		}
+	}
+	named := newest(votes, 1)
+	if first := named[0]; len(named) == 1 {
+		// This does not wrap the node's Error, which would mean that a block has no parent.
+		return first, fmt.Errorf("%w: only one of %d answers names block %s of slot %d, and the others are errors: %v", submit.ErrContradiction,
+			2*mostRounds, jamq.HeaderHash(first.HeaderHash), first.Slot, refused)
+	}
+	return named[0], contradiction(named[0], named[1])
+}
+
+// contradiction returns the error of two different answers to one question.
+func contradiction(a, b BlockDescriptor) error {
+	return fmt.Errorf("%w: asked several times, it named block %s of slot %d and block %s of slot %d", submit.ErrContradiction,
+		jamq.HeaderHash(a.HeaderHash), a.Slot, jamq.HeaderHash(b.HeaderHash), b.Slot)
+}
+
+// newest returns the blocks with at least the given number of votes, the newest first.
+func newest(votes map[BlockDescriptor]int, least int) (named []BlockDescriptor) {
+	for b, n := range votes {
+		if n >= least {
+			named = append(named, b)
+		}
+	}
+	slices.SortFunc(named, func(a, b BlockDescriptor) int {
+		return cmp.Or(cmp.Compare(b.Slot, a.Slot), bytes.Compare(a.HeaderHash[:], b.HeaderHash[:]))
+	})
+	return named
+}
