@@ -80,20 +80,30 @@ type Report struct {
 	Prerequisites []PackageHash
 }
 
-// AvailableCores returns the cores whose reports become available in a block, in
-// ascending order: those that more than two thirds of the validators assure (GP
-// 11.16). Each bitfield is the assurance of one validator: bit i%8 of byte i/8
-// stands for core i, lowest bit first. Bits after the last core are ignored.
-func AvailableCores(spec *ChainSpec, bitfields [][]byte) []CoreIndex {
-	var cores []CoreIndex
-	for core := range spec.Cores {
-		votes := 0
+// CountAssurances returns, for each core, how many of the given assurances say
+// that the validator has its part of the core's report. Each bitfield is the
+// assurance of one validator: bit i%8 of byte i/8 stands for core i, lowest bit
+// first. Bits after the last core are ignored.
+func CountAssurances(cores int, bitfields [][]byte) []uint16 {
+	counts := make([]uint16, cores)
+	for core := range counts {
 		for _, field := range bitfields {
 			if i := core / 8; i < len(field) && field[i]>>(core%8)&1 == 1 {
-				votes++
+				counts[core]++
 			}
 		}
-		if 3*votes > 2*spec.Validators {
+	}
+	return counts
+}
+
+// AvailableCores returns the cores whose reports become available in a block, in
+// ascending order: those that more than two thirds of the validators assure (GP
+// 11.16). validators is the number of active validators, and assured the result
+// of [CountAssurances] for the block.
+func AvailableCores(validators int, assured []uint16) []CoreIndex {
+	var cores []CoreIndex
+	for core, votes := range assured {
+		if 3*int(votes) > 2*validators {
 			cores = append(cores, CoreIndex(core))
 		}
 	}

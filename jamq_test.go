@@ -127,9 +127,11 @@ func TestBlockValidate(t *testing.T) {
 func TestAvailableCores(t *testing.T) {
 	spec := jamq.Tiny()
 	fields := [][]byte{{0b11}, {0b11}, {0b11}, {0b11}, {0b01}, {0b1100}}
-	require.Equal(t, []jamq.CoreIndex{0}, jamq.AvailableCores(&spec, fields))
-	require.Empty(t, jamq.AvailableCores(&spec, nil))
-	require.Empty(t, jamq.AvailableCores(&spec, [][]byte{{}, nil}))
+	assured := jamq.CountAssurances(spec.Cores, fields)
+	require.Equal(t, []uint16{5, 4}, assured)
+	require.Equal(t, []jamq.CoreIndex{0}, jamq.AvailableCores(spec.Validators, assured))
+	require.Empty(t, jamq.AvailableCores(spec.Validators, jamq.CountAssurances(spec.Cores, nil)))
+	require.Empty(t, jamq.AvailableCores(spec.Validators, jamq.CountAssurances(spec.Cores, [][]byte{{}, nil})))
 }
 
 func ExampleChainSpec_Validate() {

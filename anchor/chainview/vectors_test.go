@@ -132,7 +132,7 @@ func available(spec *jamq.ChainSpec, assurances []jsonAssurance) []jamq.CoreInde
 	for _, a := range assurances {
 		fields = append(fields, a.Bitfield)
 	}
-	return jamq.AvailableCores(spec, fields)
+	return jamq.AvailableCores(spec.Validators, jamq.CountAssurances(spec.Cores, fields))
 }
 
 // readCases reads all cases of a folder.

@@ -53,5 +53,5 @@
 // recent history and the extrinsic hash are tested with the encodings of another
 // implementation; verdicts, tickets, assurances and work items only follow the
 // text. Imported returns an error for a block of 0.8.0 with assurances or an epoch
-// mark; use [Codec.ImportedBy] with the sizes of the validator sets.
+// mark; use [Codec.ImportedBy] or [Effect] with the sizes of the validator sets.
 package codec

@@ -35,7 +35,19 @@ func (s SetSizes) After(h *Header) SetSizes {
 	if h.Epoch == nil {
 		return s
 	}
-	return SetSizes{Active: s.Next, Next: len(h.Epoch.Validators)}
+	return s.after(len(h.Epoch.Validators))
+}
+
+// noMark is the value of Effect.Next for a block without an epoch mark.
+const noMark = -1
+
+// after returns the sizes after a block whose epoch mark has the given number of
+// validators, or noMark.
+func (s SetSizes) after(next int) SetSizes {
+	if next == noMark {
+		return s
+	}
+	return SetSizes{Active: s.Next, Next: next}
 }
 
 // Imported calls ImportedBy with the number of validators in the chain's constants.
@@ -73,43 +85,95 @@ func (c *Codec) maxValidators() int {
 //   - ErrExtrinsicHash: the header does not commit to the extrinsic.
 //   - jamq.ErrInvalidBlock: a report is on a core that is not active.
 func (c *Codec) ImportedBy(b *Block, before, after int) (jamq.Block, error) {
-	if most := c.maxValidators(); min(before, after) < 1 || max(before, after) > most {
-		return jamq.Block{}, fmt.Errorf("%w: %d validators and %d after the block, want 1 to %d", ErrUnknownSet, before, after, most)
-	}
-	commitment, err := c.ExtrinsicHash(&b.Extrinsic)
+	e, err := c.EffectOf(b)
 	if err != nil {
 		return jamq.Block{}, err
 	}
-	if commitment != b.Header.ExtrinsicHash {
-		return jamq.Block{}, fmt.Errorf("%w: header says %s, extrinsic has %s", ErrExtrinsicHash, b.Header.ExtrinsicHash, commitment)
+	return e.importedBy(before, after)
+}
+
+// Effect is the effect of a block on work reports, as far as the block shows it
+// alone. The rest depends on the number of validators, which from Gray Paper
+// 0.8.0 on follows from earlier blocks. A program that receives the newest block
+// first keeps effects, and calls Imported from the oldest block on.
+type Effect struct {
+	// Block lacks what depends on the number of validators, which are Available
+	// and CoresCleared.
+	Block jamq.Block
+	// Assured has the number of validators that assure the report on each core.
+	Assured []uint16
+	// Next is the number of validators in the block's epoch mark, or -1 if the
+	// block has none.
+	Next int
+
+	version Version
+	most    int // the greatest number of validators in a set
+}
+
+// EffectOf returns the effect of a block as far as the block shows it alone. It
+// checks only that the header commits to the extrinsic. Errors are those of
+// Encode or wrap ErrExtrinsicHash.
+func (c *Codec) EffectOf(b *Block) (Effect, error) {
+	commitment, err := c.ExtrinsicHash(&b.Extrinsic)
+	if err != nil {
+		return Effect{}, err
 	}
-	out := jamq.Block{Parent: b.Header.Parent, ParentStateRoot: b.Header.ParentStateRoot, Slot: b.Header.Slot, CoresCleared: before != after}
+	if commitment != b.Header.ExtrinsicHash {
+		return Effect{}, fmt.Errorf("%w: header says %s, extrinsic has %s", ErrExtrinsicHash, b.Header.ExtrinsicHash, commitment)
+	}
+	out := jamq.Block{Parent: b.Header.Parent, ParentStateRoot: b.Header.ParentStateRoot, Slot: b.Header.Slot}
 	if out.Hash, err = c.HeaderHash(&b.Header); err != nil {
-		return jamq.Block{}, err
+		return Effect{}, err
 	}
 	for i := range b.Extrinsic.Guarantees {
 		r := &b.Extrinsic.Guarantees[i].Report
 		reportHash, err := c.hash(r)
 		if err != nil {
-			return jamq.Block{}, err
-		}
-		const perCore = 3 // GP 0.8.0, 11.4
-		if active := after / perCore; c.version >= V080 && int(r.Core) >= active {
-			return jamq.Block{}, fmt.Errorf("%w: report on core %d, of which %d are active", jamq.ErrInvalidBlock, r.Core, active)
+			return Effect{}, err
 		}
 		out.Reported = append(out.Reported, jamq.Report{
 			Hash: reportHash, Package: r.Package.Hash, SegmentRoot: r.Package.SegmentRoot, Core: r.Core,
 			Anchor: r.Context.Anchor, Prerequisites: r.dependencies(),
 		})
 	}
+	out.Condemned = condemned(b.Extrinsic.Disputes.Verdicts)
 	var bitfields [][]byte
 	for i := range b.Extrinsic.Assurances {
 		bitfields = append(bitfields, b.Extrinsic.Assurances[i].Bitfield)
 	}
-	set := c.spec
-	set.Validators = before
-	out.Available = jamq.AvailableCores(&set, bitfields)
-	out.Condemned = condemned(b.Extrinsic.Disputes.Verdicts)
+	e := Effect{Block: out, Assured: jamq.CountAssurances(c.cores, bitfields), Next: noMark, version: c.version, most: c.maxValidators()}
+	if b.Header.Epoch != nil {
+		e.Next = len(b.Header.Epoch.Validators)
+	}
+	return e, nil
+}
+
+// Imported returns the whole effect of the block. parent has the sizes of the
+// validator sets after the parent; Imported returns the sizes after the block,
+// which its children need. Errors wrap ErrUnknownSet or jamq.ErrInvalidBlock, for
+// the reasons that ImportedBy names.
+func (e *Effect) Imported(parent SetSizes) (jamq.Block, SetSizes, error) {
+	sizes := parent.after(e.Next)
+	out, err := e.importedBy(parent.Active, sizes.Active)
+	return out, sizes, err
+}
+
+// importedBy completes the effect with the numbers of active validators before
+// and after the block.
+func (e *Effect) importedBy(before, after int) (jamq.Block, error) {
+	if min(before, after) < 1 || max(before, after) > e.most {
+		return jamq.Block{}, fmt.Errorf("%w: %d validators and %d after the block, want 1 to %d", ErrUnknownSet, before, after, e.most)
+	}
+	const perCore = 3 // GP 0.8.0, 11.4
+	for i := range e.Block.Reported {
+		core := e.Block.Reported[i].Core
+		if active := after / perCore; e.version >= V080 && int(core) >= active {
+			return jamq.Block{}, fmt.Errorf("%w: report on core %d, of which %d are active", jamq.ErrInvalidBlock, core, active)
+		}
+	}
+	out := e.Block
+	out.CoresCleared = before != after
+	out.Available = jamq.AvailableCores(before, e.Assured)
 	return out, nil
 }
 

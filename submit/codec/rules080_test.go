@@ -264,9 +264,15 @@ func TestRules080(t *testing.T) {
 			b, err := codec.Decode[codec.Block](c, raw)
 			require.NoError(t, err)
 			before := sizes.Active
-			sizes = sizes.After(&b.Header)
-			block, err := c.ImportedBy(&b, before, sizes.Active)
+			effect, err := c.EffectOf(&b)
 			require.NoError(t, err)
+			block, after, err := effect.Imported(sizes)
+			require.NoError(t, err)
+			require.Equal(t, sizes.After(&b.Header), after)
+			sizes = after
+			same, err := c.ImportedBy(&b, before, sizes.Active)
+			require.NoError(t, err)
+			require.Equal(t, same, block)
 			require.NoError(t, view.ImportBest(&block, block.Hash))
 			m.compare(view)
 		}
@@ -295,6 +301,30 @@ func (m *chain080) compare(view *chainview.View) {
 		}
 		if m.height == 200 && f.accumulated > 0 {
 			m.tally["accumulated"]++
+		}
+	}
+}
+
+// An effect without a codec, and sizes that are not known, are refused.
+func TestEffectNeedsTheSizes(t *testing.T) {
+	_, _, err := new(codec.Effect).Imported(codec.SetSizes{Active: 6, Next: 6})
+	require.ErrorIs(t, err, codec.ErrUnknownSet)
+	c, err := codec.New(codec.V080, jamq.Tiny())
+	require.NoError(t, err)
+	b := codec.Block{}
+	_, err = c.EffectOf(&b)
+	require.ErrorIs(t, err, codec.ErrExtrinsicHash)
+	b.Header.ExtrinsicHash, err = c.ExtrinsicHash(&b.Extrinsic)
+	require.NoError(t, err)
+	mark := codec.EpochMark{Validators: make([]codec.ValidatorKeys, 6)}
+	for name, want := range map[codec.SetSizes]error{{}: codec.ErrUnknownSet, {Active: 6}: codec.ErrUnknownSet, {Active: 7, Next: 6}: codec.ErrUnknownSet, {Active: 6, Next: 3}: nil} {
+		b.Header.Epoch = &mark
+		e, err := c.EffectOf(&b)
+		require.NoError(t, err)
+		_, after, err := e.Imported(name)
+		require.ErrorIs(t, err, want, "%v", name)
+		if err == nil {
+			require.Equal(t, codec.SetSizes{Active: 3, Next: 6}, after)
 		}
 	}
 }

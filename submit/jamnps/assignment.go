@@ -60,14 +60,10 @@ func newAssignment(c *codec.Codec, slot jamq.Slot, entropy, validators []byte) (
 	cores, n := spec.Cores, spec.Validators
 	if c.Version() >= codec.V080 {
 		// From this version on, the number of validators can change, and the
-		// number of active cores is a third of it. The sequence may therefore
-		// begin with the number of its elements.
-		if len(validators)%codec.ValidatorSize != 0 {
-			_, rest, err := codec.DecodeNatural(validators)
-			if err != nil {
-				return nil, fmt.Errorf("%w: validators: %w", ErrMalformed, err)
-			}
-			validators = rest
+		// number of active cores is a third of it.
+		var err error
+		if validators, err = withoutCount(validators); err != nil {
+			return nil, err
 		}
 		n = len(validators) / codec.ValidatorSize
 		cores = min(cores, n/3)
@@ -154,11 +150,11 @@ func (f *Feed) readAssignment(ctx context.Context) (*assignment, error) {
 		return nil, fmt.Errorf("%w: no block after %s was delivered", ErrNoState, newest.Hash)
 	}
 	at := newest.Parent
-	entropy, err := f.chapter(ctx, at.Hash, newest.Note, entropyChapter, sparing)
+	entropy, err := f.chapter(ctx, at.Hash, newest.Note.root, entropyChapter, sparing)
 	if err != nil {
 		return nil, err
 	}
-	validators, err := f.chapter(ctx, at.Hash, newest.Note, statetrie.ChapterValidators, sparing)
+	validators, err := f.chapter(ctx, at.Hash, newest.Note.root, statetrie.ChapterValidators, sparing)
 	if err != nil {
 		return nil, err
 	}

@@ -68,15 +68,13 @@ type FeedConfig struct {
 	// peers agree with them. After that, Follow returns ErrHistoryLost. It must
 	// be at least 1. The default is 16.
 	LostAfter int
-	// Validators returns the number of active validators in the epoch of a
-	// slot, or 0 if it is unknown, in which case the feed waits. An epoch
-	// without blocks has the number of the epoch before. Follow calls
-	// Validators for each fetched block; codec.SetSizes can compute the number
-	// from header to header.
-	//
-	// Validators is required from Gray Paper 0.8.0 on, because the size of the
-	// validator set then changes. Before 0.8.0 it must be nil.
-	Validators func(slot jamq.Slot) int
+	// Sizes are the sizes of the validator sets after Root, which change from
+	// Gray Paper 0.8.0 on. Zero means that the feed finds them: after the genesis
+	// block both are the number of validators in the codec's constants, and after
+	// any other block the feed requests them from peers as a part of the state,
+	// which it verifies. A host sets Sizes if it knows them and the peers do not
+	// serve state (CE 129). Before 0.8.0, Sizes must be zero.
+	Sizes codec.SetSizes
 	// Logger receives a message if the feed cannot follow the chain, at most
 	// one per minute. Nil discards these messages.
 	Logger *slog.Logger
@@ -158,12 +156,21 @@ type Feed struct {
 	loop feed.Loop
 
 	mu   sync.Mutex
-	tree *headers.Tree[common.Hash]
+	tree *headers.Tree[note]
 }
 
-// node is a delivered block together with the state root in its header, which
-// is the root of the state after the block's parent.
-type node = headers.Block[common.Hash]
+// node is a delivered block.
+type node = headers.Block[note]
+
+// note has the facts that the feed remembers about a delivered block.
+type note struct {
+	// root is the state root in the block's header: the root of the state after
+	// the block's parent.
+	root common.Hash
+	// sizes are the sizes of the validator sets after the block. They are zero for
+	// the root if they are unknown, and for the blocks before it: see sizesAfter.
+	sizes codec.SetSizes
+}
 
 var _ submit.ChainFeed = (*Feed)(nil)
 
@@ -175,8 +182,8 @@ func OpenFeed(ctx context.Context, client *Client, cfg FeedConfig) (*Feed, error
 	if err := cfg.setDefaults(len(client.peers)); err != nil {
 		return nil, err
 	}
-	if v := client.cfg.Codec.Version(); v >= codec.V080 != (cfg.Validators != nil) {
-		return nil, fmt.Errorf("%w: Validators is given: %t, want it from Gray Paper 0.8.0 on; the codec is of %v", ErrInvalidConfig, cfg.Validators != nil, v)
+	if err := cfg.checkSizes(client.cfg.Codec); err != nil {
+		return nil, err
 	}
 	f := &Feed{
 		cfg: cfg, client: client, log: cfg.Logger, backoffs: make([]peerBackoff, len(client.peers)), short: make(map[jamq.HeaderHash]uint64),
@@ -194,7 +201,7 @@ func OpenFeed(ctx context.Context, client *Client, cfg FeedConfig) (*Feed, error
 		}
 		f.cfg.Root = jamq.Block{Hash: root.hash, Slot: root.slot}
 	}
-	f.tree = headers.New(root.hash, f.cfg.Best, root.slot, f.cfg.RecentHistory, common.Hash{})
+	f.tree = headers.New(root.hash, f.cfg.Best, root.slot, f.cfg.RecentHistory, note{sizes: f.sizesAfterRoot()})
 	client.mu.Lock()
 	client.own = f.handshake // for later connections
 	client.mu.Unlock()
@@ -250,7 +257,7 @@ func (f *Feed) heads() (best, finalized jamq.AnchorBlock) {
 	finalized = jamq.AnchorBlock{Hash: f.tree.Finalized().Hash, Slot: f.tree.Finalized().Slot}
 	for n := f.tree.Best(); n.Parent != nil; n = n.Parent {
 		if n.Parent == f.tree.Finalized() {
-			finalized.StateRoot = n.Note
+			finalized.StateRoot = n.Note.root
 		}
 	}
 	return jamq.AnchorBlock{Hash: f.tree.Best().Hash, Slot: f.tree.Best().Slot}, finalized
@@ -277,10 +284,10 @@ func (f *Feed) Context(ctx context.Context, anchor jamq.HeaderHash, prerequisite
 	for n := f.tree.Best(); n.Parent != nil; n = n.Parent {
 		at := n.Parent
 		if at.Hash == anchor {
-			out.AnchorSlot, out.StateRoot = at.Slot, n.Note
+			out.AnchorSlot, out.StateRoot = at.Slot, n.Note.root
 		}
 		if at.Height <= f.tree.Finalized().Height && out.LookupAnchor.IsZero() {
-			out.LookupAnchor, out.LookupAnchorSlot, out.LookupStateRoot = at.Hash, at.Slot, n.Note
+			out.LookupAnchor, out.LookupAnchorSlot, out.LookupStateRoot = at.Hash, at.Slot, n.Note.root
 		}
 	}
 	f.mu.Unlock()
@@ -290,7 +297,7 @@ func (f *Feed) Context(ctx context.Context, anchor jamq.HeaderHash, prerequisite
 	case out.StateRoot == (common.Hash{}):
 		return jamq.RefineContext{}, fmt.Errorf("%w: anchor %s has no child on the best chain", ErrNoState, anchor)
 	}
-	history, err := f.history(ctx, newest.Parent.Hash, newest.Note)
+	history, err := f.history(ctx, newest.Parent.Hash, newest.Note.root)
 	if err != nil {
 		return jamq.RefineContext{}, err
 	}

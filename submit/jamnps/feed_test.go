@@ -14,18 +14,21 @@ import (
 	"github.com/jamq/jamq/canonical/statetrie"
 	"github.com/jamq/jamq/internal/bubble"
 	"github.com/jamq/jamq/internal/feed"
-	"github.com/jamq/jamq/submit/codec"
 )
 
 // viewSink takes blocks as a queue does.
 type viewSink struct {
 	view   *chainview.View
 	refuse error
+	seen   func(b *jamq.Block) // called with each block, if not nil
 }
 
 func (s *viewSink) Import(_ context.Context, b jamq.Block, best jamq.HeaderHash) error {
 	if s.refuse != nil {
 		return s.refuse
+	}
+	if s.seen != nil {
+		s.seen(&b)
 	}
 	return s.view.ImportBest(&b, best)
 }
@@ -38,7 +41,7 @@ func openFeed(t *testing.T, c *Client, cfg FeedConfig) (*Feed, *viewSink) {
 	t.Helper()
 	f, err := OpenFeed(t.Context(), c, cfg)
 	require.NoError(t, err)
-	spec := jamq.Tiny()
+	spec := c.cfg.Codec.Spec()
 	view, err := chainview.New(&spec, f.Root())
 	require.NoError(t, err)
 	return f, &viewSink{view: view}
@@ -257,27 +260,5 @@ func TestFollowEnds(t *testing.T) {
 				time.Sleep(w.spec.SlotDuration)
 			}
 		}(), ErrHistoryLost)
-	})
-}
-
-// From Gray Paper 0.8.0 on, a feed must know the size of the validator set, and
-// waits while it is not known.
-func TestFeedNeedsTheSizeOfTheSet(t *testing.T) {
-	bubble.Run(t, func(t *testing.T) {
-		older, w := newWorld(t), newWorldOf(t, codec.V080)
-		size := 0
-		validators := func(jamq.Slot) int { return size }
-		_, err := OpenFeed(t.Context(), openClient(t, older, nil, startGuarantor(t, older, 1)), FeedConfig{Validators: validators})
-		require.ErrorIs(t, err, ErrInvalidConfig)
-		c := openClient(t, w, nil, startGuarantor(t, w, 2))
-		_, err = OpenFeed(t.Context(), c, FeedConfig{})
-		require.ErrorIs(t, err, ErrInvalidConfig)
-		f, sink := openFeed(t, c, FeedConfig{Validators: validators})
-		head := w.grow(w.grow(w.best, 1), 1)
-		awaitAnnounced(t, f, head)
-		require.ErrorIs(t, f.catchUp(t.Context(), sink), codec.ErrUnknownSet)
-		require.Equal(t, w.genesis.hash, sink.view.Best().Hash)
-		size = 5
-		until(t, f, sink, head, w.genesis)
 	})
 }

@@ -8,8 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ethereum/go-ethereum/common"
-
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/anchor/chainview"
 	"github.com/jamq/jamq/internal/backoff"
@@ -66,8 +64,8 @@ func (f *Feed) Health() submit.FeedHealth {
 
 // chain wraps the tree of delivered blocks for package internal/feed, which has the code that all
 // feeds share.
-func (f *Feed) chain() feed.Chain[common.Hash] {
-	return feed.Chain[common.Hash]{Mu: &f.mu, Tree: f.tree, Loop: &f.loop}
+func (f *Feed) chain() feed.Chain[note] {
+	return feed.Chain[note]{Mu: &f.mu, Tree: f.tree, Loop: &f.loop}
 }
 
 // keepConnected keeps a peer connected until ctx ends. It runs in the background, so that a peer
@@ -269,8 +267,9 @@ func (f *Feed) importWay(ctx context.Context, to submit.ChainSink, now *turn, w 
 		if err := f.refill(ctx, now, w); err != nil {
 			return err
 		}
-		b := w.oldest()
-		err := f.importOne(ctx, to, b)
+		e := w.oldest()
+		b := &e.Block
+		err := f.importOne(ctx, to, e)
 		if errors.Is(err, chainview.ErrFull) && final {
 			f.beneath[now.peer.index] = f.tree.Get(b.Parent)
 		}
@@ -292,7 +291,7 @@ const maxShort = 4096
 // fetchSome requests a block and some of its ancestors from a peer, and verifies each of them. It
 // returns the valid blocks before the first invalid one, newest first. If the requested block
 // itself is invalid, it returns an error.
-func (f *Feed) fetchSome(ctx context.Context, peer int, want jamq.HeaderHash, most int) ([]jamq.Block, error) {
+func (f *Feed) fetchSome(ctx context.Context, peer int, want jamq.HeaderHash, most int) ([]codec.Effect, error) {
 	answer, err := f.client.fetchBlocks(ctx, peer, want, descending, uint32(most))
 	if err != nil {
 		return nil, err
@@ -300,11 +299,12 @@ func (f *Feed) fetchSome(ctx context.Context, peer int, want jamq.HeaderHash, mo
 	if len(answer) == 0 {
 		return nil, fmt.Errorf("%w: no block for %s", ErrMalformed, want)
 	}
-	var blocks []jamq.Block
+	var blocks []codec.Effect
 	for i := range answer {
-		b, err := f.verify(&answer[i], want)
-		if n := len(blocks); err == nil && n > 0 && b.Slot >= blocks[n-1].Slot {
-			err = fmt.Errorf("%w: block %s of slot %d has a child of slot %d", ErrMalformed, b.Hash, b.Slot, blocks[n-1].Slot)
+		e, err := f.verify(&answer[i], want)
+		b := &e.Block
+		if n := len(blocks); err == nil && n > 0 && b.Slot >= blocks[n-1].Block.Slot {
+			err = fmt.Errorf("%w: block %s of slot %d has a child of slot %d", ErrMalformed, b.Hash, b.Slot, blocks[n-1].Block.Slot)
 		}
 		switch {
 		case err != nil && i == 0:
@@ -312,7 +312,7 @@ func (f *Feed) fetchSome(ctx context.Context, peer int, want jamq.HeaderHash, mo
 		case err != nil:
 			return blocks, nil
 		}
-		blocks = append(blocks, b)
+		blocks = append(blocks, e)
 		want = b.Parent
 	}
 	return blocks, nil
@@ -321,45 +321,29 @@ func (f *Feed) fetchSome(ctx context.Context, peer int, want jamq.HeaderHash, mo
 // verify checks that a block from a peer has the wanted hash and that its header commits to its
 // content. It returns the facts about packages that the queue needs. The genesis block is an
 // exception: it is only a header, and its extrinsic hash is zero, which no extrinsic can have.
-func (f *Feed) verify(b *codec.Block, want jamq.HeaderHash) (jamq.Block, error) {
+func (f *Feed) verify(b *codec.Block, want jamq.HeaderHash) (codec.Effect, error) {
 	c := f.client.cfg.Codec
 	switch hash, err := c.HeaderHash(&b.Header); {
 	case err != nil:
-		return jamq.Block{}, fmt.Errorf("%w: %w", ErrMalformed, err)
+		return codec.Effect{}, fmt.Errorf("%w: %w", ErrMalformed, err)
 	case hash != want:
-		return jamq.Block{}, fmt.Errorf("%w: got block %s, want %s", ErrMalformed, hash, want)
+		return codec.Effect{}, fmt.Errorf("%w: got block %s, want %s", ErrMalformed, hash, want)
 	case hash == f.client.cfg.Genesis:
-		return jamq.Block{Hash: hash, Slot: b.Header.Slot, Parent: b.Header.Parent, ParentStateRoot: b.Header.ParentStateRoot}, nil
+		return codec.Effect{Block: jamq.Block{Hash: hash, Slot: b.Header.Slot, Parent: b.Header.Parent, ParentStateRoot: b.Header.ParentStateRoot}}, nil
 	}
-	before, after := f.validators(&b.Header)
-	out, err := c.ImportedBy(b, before, after)
+	out, err := c.EffectOf(b)
 	if err != nil {
-		return jamq.Block{}, fmt.Errorf("%w: %w", ErrMalformed, err)
+		return codec.Effect{}, fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
-	if err := headers.CheckAhead(f.clock, time.Now(), out.Slot); err != nil {
-		return jamq.Block{}, fmt.Errorf("%w: block %s: %w", ErrMalformed, want, err)
+	if err := headers.CheckAhead(f.clock, time.Now(), out.Block.Slot); err != nil {
+		return codec.Effect{}, fmt.Errorf("%w: block %s: %w", ErrMalformed, want, err)
 	}
 	// Follow would end if the sink refused an invalid block, so the block is validated here first.
 	spec := c.Spec()
-	if err := out.Validate(&spec); err != nil {
-		return jamq.Block{}, fmt.Errorf("%w: %w", ErrMalformed, err)
+	if err := out.Block.Validate(&spec); err != nil {
+		return codec.Effect{}, fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
 	return out, nil
-}
-
-// validators returns how many validators are active after the parent of a block, and after the
-// block itself. The two numbers can differ only in the first block of an epoch.
-func (f *Feed) validators(h *codec.Header) (before, after int) {
-	spec := f.client.cfg.Codec.Spec()
-	if f.cfg.Validators == nil {
-		return spec.Validators, spec.Validators
-	}
-	after = f.cfg.Validators(h.Slot)
-	// The first block of an epoch has an epoch mark.
-	if epoch := h.Slot / spec.EpochLength; h.Epoch != nil && epoch > 0 {
-		return f.cfg.Validators(epoch*spec.EpochLength - 1), after
-	}
-	return after, after
 }
 
 // fetchAncestors fetches the blocks before the root that can still be anchors, because a queue that
@@ -367,28 +351,37 @@ func (f *Feed) validators(h *codec.Header) (before, after int) {
 // the chain begins at the root. If no peer answers, the next call tries again.
 func (f *Feed) fetchAncestors(ctx context.Context, from *peer) {
 	root := f.tree.Oldest().Hash
-	blocks, err := anyPeer(f.client, from, func(peer int) ([]jamq.Block, error) {
+	blocks, err := anyPeer(f.client, from, func(peer int) ([]codec.Effect, error) {
 		return f.fetchSome(ctx, peer, root, f.cfg.RecentHistory+2)
 	})
 	f.rooted = err == nil || errors.Is(err, ErrRefused)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for i := range blocks { // from the root down
-		if i > 0 && !f.tree.Precede(blocks[i].Hash, blocks[i].Slot, common.Hash{}) {
+		b := &blocks[i].Block
+		if i > 0 && !f.tree.Precede(b.Hash, b.Slot, note{}) {
 			return
 		}
-		f.tree.Oldest().Note = blocks[i].ParentStateRoot
+		f.tree.Oldest().Note.root = b.ParentStateRoot
 	}
 }
 
 // importOne delivers one block to the sink. It does not change the best block; chooseBest does that
 // later.
-func (f *Feed) importOne(ctx context.Context, to submit.ChainSink, b *jamq.Block) error {
-	parent := f.tree.Get(b.Parent)
-	if b.Slot <= parent.Slot {
-		return fmt.Errorf("%w: block %s of slot %d has a parent of slot %d", ErrMalformed, b.Hash, b.Slot, parent.Slot)
+func (f *Feed) importOne(ctx context.Context, to submit.ChainSink, e *codec.Effect) error {
+	parent := f.tree.Get(e.Block.Parent)
+	if e.Block.Slot <= parent.Slot {
+		return fmt.Errorf("%w: block %s of slot %d has a parent of slot %d", ErrMalformed, e.Block.Hash, e.Block.Slot, parent.Slot)
 	}
-	switch err := to.Import(ctx, *b, f.tree.BestHash()); {
+	before, err := f.sizesAfter(ctx, parent, e.Block.ParentStateRoot)
+	if err != nil {
+		return err
+	}
+	b, sizes, err := e.Imported(before)
+	if err != nil {
+		return fmt.Errorf("%w: block %s: %w", ErrMalformed, e.Block.Hash, err)
+	}
+	switch err := to.Import(ctx, b, f.tree.BestHash()); {
 	case errors.Is(err, chainview.ErrFull):
 		return fmt.Errorf("jamnps: block %s: %w", b.Hash, err)
 	case err != nil:
@@ -396,7 +389,7 @@ func (f *Feed) importOne(ctx context.Context, to submit.ChainSink, b *jamq.Block
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.tree.Add(parent.Child(b.Hash, b.Slot, b.ParentStateRoot))
+	f.tree.Add(parent.Child(b.Hash, b.Slot, note{b.ParentStateRoot, sizes}))
 	f.highest = max(f.highest, parent.Height+1)
 	return nil
 }

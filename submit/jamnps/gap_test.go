@@ -104,7 +104,7 @@ func TestWayAfterAShortFork(t *testing.T) {
 		f.highest = 0
 		a := blocksUpTo(head, 2)
 		for _, b := range a {
-			require.NoError(t, f.importOne(t.Context(), sink, &jamq.Block{Hash: b.hash, Parent: b.parent.hash, ParentStateRoot: b.header.ParentStateRoot, Slot: b.header.Slot}))
+			require.NoError(t, f.importOne(t.Context(), sink, w.effect(b)))
 		}
 		require.NoError(t, f.chooseBest(t.Context(), sink))
 		fork := w.grow(a[0], 2) // as high as the best chain of the feed

@@ -87,7 +87,7 @@ func unfinishedWay(t *testing.T, cfg FeedConfig) (*Feed, *viewSink, []*worldBloc
 	require.Equal(t, w.genesis.hash, sink.view.Best().Hash)
 	chain := blocksUpTo(head, 30)
 	for _, b := range chain[:25] {
-		require.NoError(t, f.importOne(t.Context(), sink, &jamq.Block{Hash: b.hash, Parent: b.parent.hash, ParentStateRoot: b.header.ParentStateRoot, Slot: b.header.Slot}))
+		require.NoError(t, f.importOne(t.Context(), sink, w.effect(b)))
 	}
 	for i, p := range c.peers {
 		p.mu.Lock()
@@ -140,7 +140,7 @@ func TestUnfinishedWayOfAHeadThatGrows(t *testing.T) {
 		w := newWorld(t)
 		g := startGuarantor(t, w, 1)
 		f, sink := openFeed(t, openClient(t, w, nil, g), FeedConfig{})
-		f.maxHeld = 100 * sizeOf(&jamq.Block{})
+		f.maxHeld = 100 * sizeOf(&codec.Effect{})
 		head := w.genesis
 		for range 1000 {
 			head = w.grow(head, 1)
@@ -188,7 +188,7 @@ func TestSecondFetchHoldsFewBlocks(t *testing.T) {
 		w := newWorld(t)
 		g := startGuarantor(t, w, 1)
 		f, sink := openFeed(t, openClient(t, w, nil, g), FeedConfig{})
-		f.maxHeld = 10 * sizeOf(&jamq.Block{})
+		f.maxHeld = 10 * sizeOf(&codec.Effect{})
 		head := w.genesis
 		for range 200 {
 			head = w.grow(head, 1)
@@ -233,7 +233,7 @@ func TestSecondFetchRecovers(t *testing.T) {
 		w := newWorld(t)
 		g := startGuarantor(t, w, 1)
 		f, sink := openFeed(t, openClient(t, w, nil, g), FeedConfig{})
-		f.maxHeld = 100 * sizeOf(&jamq.Block{})
+		f.maxHeld = 100 * sizeOf(&codec.Effect{})
 		head := w.genesis
 		for range 1000 {
 			head = w.grow(head, 1)

@@ -14,6 +14,7 @@ import (
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/internal/bubble"
 	"github.com/jamq/jamq/internal/feed"
+	"github.com/jamq/jamq/submit/codec"
 )
 
 // modelSink checks what the feed delivers: each block once, after its parent, while ways hold
@@ -42,7 +43,7 @@ func (s *modelSink) Import(ctx context.Context, b jamq.Block, best jamq.HeaderHa
 			s.fault = fmt.Sprintf("a way holds %d bytes, want at most %d", size, s.feed.maxHeld)
 		}
 		for i := range w.held {
-			if at := w.path[len(w.path)-len(w.held)+i]; at.hash != w.held[i].Hash {
+			if at := w.path[len(w.path)-len(w.held)+i]; at.hash != w.held[i].Block.Hash {
 				s.fault = "a way holds other blocks than its last ones"
 			}
 		}
@@ -69,7 +70,7 @@ func modelRun(t *testing.T, peers []manners, finalPeers, held int, room float64,
 		}, all...)
 		f, err := OpenFeed(t.Context(), c, FeedConfig{Root: jamq.Block{Hash: w.genesis.hash}, FinalPeers: finalPeers})
 		require.NoError(t, err)
-		f.maxHeld = held * sizeOf(&jamq.Block{})
+		f.maxHeld = held * sizeOf(&codec.Effect{})
 		_, view := openFeed(t, c, FeedConfig{Root: jamq.Block{Hash: w.genesis.hash}})
 		sink := &modelSink{viewSink: view, feed: f, known: map[jamq.HeaderHash]bool{w.genesis.hash: true}}
 		c.own = f.handshake
@@ -130,7 +131,7 @@ func modelRun(t *testing.T, peers []manners, finalPeers, held int, room float64,
 				for _, b := range blocksUpTo(w.best, w.best.height) {
 					if e.n > 0 && f.tree.Get(b.hash) == nil && f.tree.Get(b.parent.hash) != nil {
 						e.n--
-						require.NoError(t, f.importOne(t.Context(), sink, &jamq.Block{Hash: b.hash, Parent: b.parent.hash, ParentStateRoot: b.header.ParentStateRoot, Slot: b.header.Slot}))
+						require.NoError(t, f.importOne(t.Context(), sink, w.effect(b)))
 					}
 				}
 			}

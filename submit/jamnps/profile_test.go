@@ -133,8 +133,8 @@ func TestPartlySoundAnswer(t *testing.T) {
 		blocks, err := f.fetchSome(t.Context(), 0, b.hash, 2)
 		require.NoError(t, err)
 		require.Len(t, blocks, 1)
-		require.Equal(t, b.hash, blocks[0].Hash)
-		require.Equal(t, jamq.Slot(2), blocks[0].Slot)
+		require.Equal(t, b.hash, blocks[0].Block.Hash)
+		require.Equal(t, jamq.Slot(2), blocks[0].Block.Slot)
 	})
 }
 

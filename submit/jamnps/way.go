@@ -10,6 +10,7 @@ import (
 
 	"github.com/jamq/jamq"
 	"github.com/jamq/jamq/internal/feed"
+	"github.com/jamq/jamq/submit/codec"
 )
 
 // way is the list of blocks from an announced head back to the first delivered
@@ -23,7 +24,7 @@ import (
 type way struct {
 	path []mark          // the blocks, newest first
 	next jamq.HeaderHash // the parent of the last block in path
-	held []jamq.Block    // the last blocks of path, or none
+	held []codec.Effect  // the last blocks of path, or none
 	size int             // size of held in bytes when a block was last added
 	most int             // the number of blocks in the next request
 }
@@ -46,20 +47,22 @@ const blocksPerRequest = 64
 // add adds a fetched block at the old end of the way. The block must be the
 // parent of the last block there. If the blocks in memory would then exceed
 // most bytes, the way keeps only the new block.
-func (w *way) add(b *jamq.Block, most int) {
-	size := sizeOf(b)
+func (w *way) add(e *codec.Effect, most int) {
+	size := sizeOf(e)
+	b := &e.Block
 	w.path = append(w.path, mark{leaf{b.Hash, b.Slot}, size})
 	w.next = b.Parent
 	if w.size += size; w.size > most {
 		w.held, w.size = nil, size
 	}
-	w.held = append(w.held, *b)
+	w.held = append(w.held, *e)
 }
 
 // sizeOf returns an upper bound on the memory of a block, in bytes.
-func sizeOf(b *jamq.Block) int {
-	const block, report, hash = 256, 256, 32
-	size := block + report*cap(b.Reported) + hash*(cap(b.Available)+cap(b.Condemned)+cap(b.Accumulated))
+func sizeOf(e *codec.Effect) int {
+	const effect, report, hash, count = 320, 256, 32, 2
+	b := &e.Block
+	size := effect + count*cap(e.Assured) + report*cap(b.Reported) + hash*cap(b.Condemned)
 	for i := range b.Reported {
 		size += hash * cap(b.Reported[i].Prerequisites)
 	}
@@ -68,7 +71,7 @@ func sizeOf(b *jamq.Block) int {
 
 // oldest returns the oldest block of the way, which is delivered next. It must
 // be in memory.
-func (w *way) oldest() *jamq.Block { return &w.held[len(w.held)-1] }
+func (w *way) oldest() *codec.Effect { return &w.held[len(w.held)-1] }
 
 // truncate removes all blocks from the way except the newest n. n must be less
 // than the number of blocks.
@@ -225,7 +228,7 @@ func (f *Feed) refill(ctx context.Context, now *turn, w *way) error {
 
 // fetchAgain fetches the oldest blocks of a way a second time: as many as fit
 // into one request and into the memory of a way.
-func (f *Feed) fetchAgain(ctx context.Context, now *turn, w *way) (blocks []jamq.Block, err error) {
+func (f *Feed) fetchAgain(ctx context.Context, now *turn, w *way) (blocks []codec.Effect, err error) {
 	first := len(w.path) - 1
 	size := w.path[first].size
 	for first > 0 && len(w.path)-first < w.most && size+w.path[first-1].size <= f.maxHeld {
@@ -245,12 +248,12 @@ func (f *Feed) fetchAgain(ctx context.Context, now *turn, w *way) (blocks []jamq
 // request requests a block and some of its ancestors. It asks the peer of the
 // turn first, and other peers if that peer cannot serve the blocks. The time
 // counts against the peer of the turn.
-func (f *Feed) request(ctx context.Context, now *turn, from jamq.HeaderHash, most int) ([]jamq.Block, error) {
+func (f *Feed) request(ctx context.Context, now *turn, from jamq.HeaderHash, most int) ([]codec.Effect, error) {
 	if err := now.checkPace(); err != nil {
 		return nil, err
 	}
 	begun := time.Now()
-	blocks, err := anyPeer(f.client, now.peer, func(peer int) ([]jamq.Block, error) { return f.fetchSome(ctx, peer, from, most) })
+	blocks, err := anyPeer(f.client, now.peer, func(peer int) ([]codec.Effect, error) { return f.fetchSome(ctx, peer, from, most) })
 	took := time.Since(begun)
 	now.took += took
 	f.loop.NoteAnswer(took)

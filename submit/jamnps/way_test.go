@@ -44,7 +44,7 @@ func TestLongGapHoldsFewBlocks(t *testing.T) {
 		for range 1000 {
 			head = w.grow(head, 1)
 		}
-		f.maxHeld = 100 * sizeOf(&jamq.Block{})
+		f.maxHeld = 100 * sizeOf(&codec.Effect{})
 		held := &heldSink{viewSink: sink, feed: f}
 		bubble.Await(t, time.Millisecond, func() bool {
 			_ = f.catchUp(t.Context(), held)
@@ -65,7 +65,7 @@ func TestSlowPeerClosesALongGap(t *testing.T) {
 		w := newWorld(t)
 		slow := startPeer(t, w, 1, manners{single: true})
 		f, sink := openFeed(t, openClient(t, w, func(cfg *Config) { cfg.RequestTimeout = timeout }, slow), FeedConfig{})
-		f.maxHeld = 7 * sizeOf(&jamq.Block{})
+		f.maxHeld = 7 * sizeOf(&codec.Effect{})
 		head := w.genesis
 		for range 100 {
 			head = w.grow(head, 1)
@@ -99,7 +99,7 @@ func TestUnfinishedWay(t *testing.T) {
 		for _, b := range blocksUpTo(a, 14) { // reach the feed by other means
 			_, err := f.fetchSome(t.Context(), 0, b.hash, 1)
 			require.NoError(t, err)
-			require.NoError(t, f.importOne(t.Context(), sink, &jamq.Block{Hash: b.hash, Parent: b.parent.hash, ParentStateRoot: b.header.ParentStateRoot, Slot: b.header.Slot}))
+			require.NoError(t, f.importOne(t.Context(), sink, w.effect(b)))
 		}
 		head := w.grow(a, 1)
 		stop()
@@ -122,11 +122,11 @@ func blocksUpTo(b *worldBlock, height int) (out []*worldBlock) {
 
 // The size of a block counts all that an attacker can make long.
 func TestSizeOfBlocks(t *testing.T) {
-	small := jamq.Block{}
-	reports := jamq.Block{Reported: []jamq.Report{{}, {Prerequisites: make([]jamq.PackageHash, 8)}}}
+	small := codec.Effect{}
+	reports := codec.Effect{Block: jamq.Block{Reported: []jamq.Report{{}, {Prerequisites: make([]jamq.PackageHash, 8)}}}}
 	require.Equal(t, sizeOf(&small)+2*256+8*32, sizeOf(&reports))
-	lists := jamq.Block{Available: make([]jamq.CoreIndex, 1), Condemned: make([]common.Hash, 2), Accumulated: make([]jamq.PackageHash, 3)}
-	require.Equal(t, sizeOf(&small)+6*32, sizeOf(&lists))
+	lists := codec.Effect{Assured: make([]uint16, 16), Block: jamq.Block{Condemned: make([]common.Hash, 2)}}
+	require.Equal(t, sizeOf(&small)+3*32, sizeOf(&lists))
 }
 
 // A peer cannot fill the log: neither by forks of blocks that cannot be delivered, nor by

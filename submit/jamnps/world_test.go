@@ -36,6 +36,8 @@ type world struct {
 	grown     []func(*worldBlock) // called with each block, locked
 	lan       *bubble.LAN         // nil: the loopback interface
 	accounts  map[statetrie.Key][]byte
+	// sets returns the number of validators of an epoch. If it is nil, all epochs have six.
+	sets func(epoch jamq.Slot) int
 }
 
 type worldBlock struct {
@@ -49,6 +51,8 @@ type worldBlock struct {
 	ran    map[jamq.PackageHash]bool
 	report map[jamq.PackageHash]int // height
 	state  *statetrie.Trie          // after it
+	active int                      // validators after it
+	votes  []uint16                 // its assurances, by core
 }
 
 // root is the state root after the block.
@@ -69,9 +73,16 @@ func newWorld(t testing.TB) *world {
 // sent to one of 0.7.2 only.
 func newWorldOf(t testing.TB, version codec.Version) *world {
 	t.Helper()
-	c, err := codec.New(version, jamq.Tiny())
+	return newChangingWorld(t, version, jamq.Tiny(), nil)
+}
+
+// newChangingWorld returns a world whose epochs have the given numbers of validators: see
+// world.sets.
+func newChangingWorld(t testing.TB, version codec.Version, spec jamq.ChainSpec, sets func(epoch jamq.Slot) int) *world {
+	t.Helper()
+	c, err := codec.New(version, spec)
 	require.NoError(t, err)
-	w := &world{codec: c, spec: jamq.Tiny(), blocks: map[jamq.HeaderHash]*worldBlock{}, seen: map[jamq.PackageHash]bool{}, lan: &bubble.LAN{}}
+	w := &world{codec: c, spec: spec, sets: sets, blocks: map[jamq.HeaderHash]*worldBlock{}, seen: map[jamq.PackageHash]bool{}, lan: &bubble.LAN{}}
 	w.genesis = w.sealAs(codec.Block{}, &worldBlock{ran: map[jamq.PackageHash]bool{}, report: map[jamq.PackageHash]int{}})
 	w.best, w.finalized = w.genesis, w.genesis
 	return w
@@ -113,12 +124,18 @@ func (w *world) sealAs(b codec.Block, n *worldBlock) *worldBlock {
 		panic(err)
 	}
 	n.header = b.Header
+	next := 6
+	if n.active = 6; w.sets != nil {
+		epoch := b.Header.Slot / w.spec.EpochLength
+		n.active, next = w.sets(epoch), w.sets(epoch+1)
+	}
 	for chapter := range uint8(16) {
 		n.state = n.state.Set(statetrie.ChapterKey(chapter), binary.LittleEndian.AppendUint32(n.hash[:], uint32(chapter)))
 	}
 	n.state = n.state.Set(statetrie.ChapterKey(3), w.chapter3(n))
 	n.state = n.state.Set(statetrie.ChapterKey(entropyChapter), make([]byte, entropySize))
-	n.state = n.state.Set(statetrie.ChapterKey(statetrie.ChapterValidators), someValidators(6))
+	n.state = n.state.Set(statetrie.ChapterKey(statetrie.ChapterValidators), w.set(n.active))
+	n.state = n.state.Set(statetrie.ChapterKey(statetrie.ChapterSafrole), append(w.set(next), make([]byte, 144)...))
 	for key, value := range w.accounts {
 		n.state = n.state.Set(key, value)
 	}
@@ -127,6 +144,44 @@ func (w *world) sealAs(b codec.Block, n *worldBlock) *worldBlock {
 		f(n)
 	}
 	return n
+}
+
+// set encodes a set of validators as the state has it.
+func (w *world) set(n int) (raw []byte) {
+	if w.codec.Version() >= codec.V080 {
+		raw = codec.AppendNatural(raw, uint64(n))
+	}
+	return append(raw, someValidators(n)...)
+}
+
+// markEpoch returns a header with an epoch mark of n validators. The types of the mark are not
+// exported, so that its bytes are written here: a flag, two hashes, the number, and two keys for
+// each validator.
+func (w *world) markEpoch(h *codec.Header, n int) codec.Header {
+	raw, err := w.codec.Encode(h)
+	if err != nil {
+		panic(err)
+	}
+	const flag = 3*32 + 4
+	mark := append(codec.AppendNatural(append([]byte{1}, make([]byte, 2*32)...), uint64(n)), make([]byte, n*2*32)...)
+	marked, err := codec.Decode[codec.Header](w.codec, slices.Concat(raw[:flag], mark, raw[flag+1:]))
+	if err != nil {
+		panic(err)
+	}
+	return marked
+}
+
+// effect returns the effect of a block according to the codec.
+func (w *world) effect(b *worldBlock) *codec.Effect {
+	block, err := codec.Decode[codec.Block](w.codec, b.raw)
+	if err != nil {
+		panic(err)
+	}
+	e, err := w.codec.EffectOf(&block)
+	if err != nil {
+		panic(err)
+	}
+	return &e
 }
 
 func beefyRootOf(h jamq.HeaderHash) [32]byte { return blake2b.Sum256(append([]byte("beefy"), h[:]...)) }
@@ -161,7 +216,19 @@ func (w *world) growLocked(parent *worldBlock, slots jamq.Slot) *worldBlock {
 			}
 		}
 	}
-	for v := range uint16(5) {
+	signers := uint16(5)
+	if w.sets != nil {
+		// Between one too few and all, for one core after the other.
+		signers = uint16(parent.active*2/3 + n.height%3)
+		signers = min(signers, uint16(parent.active))
+		bits = 1 << (n.height / 3 % w.spec.Cores)
+		n.votes = make([]uint16, w.spec.Cores)
+		n.votes[n.height/3%w.spec.Cores] = signers
+		if epoch := b.Header.Slot / w.spec.EpochLength; epoch > parent.header.Slot/w.spec.EpochLength {
+			b.Header = w.markEpoch(&b.Header, w.sets(epoch+1))
+		}
+	}
+	for v := range signers {
 		b.Extrinsic.Assurances = append(b.Extrinsic.Assurances, codec.Assurance{Anchor: parent.hash, Bitfield: []byte{bits}, Validator: v})
 	}
 	w.offers = slices.DeleteFunc(w.offers, func(o offer) bool {
