@@ -49,6 +49,22 @@ type Account struct {
 	StorageProof []Slot          `json:"storageProof"` // the slots, in the order of the call
 }
 
+// StorageAt returns the value of a storage slot, given in hexadecimal. Call it after
+// Verify, because it checks no proof. The error wraps ErrInvalid if the account does not
+// contain the slot; otherwise it is one of ParseSlot.
+func (a *Account) StorageAt(slot string) (*hexutil.Big, error) {
+	want, err := ParseSlot(slot)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range a.StorageProof {
+		if have, err := ParseSlot(s.Key); err == nil && have == want {
+			return s.Value, nil
+		}
+	}
+	return nil, fmt.Errorf("%w: it does not have the slot %s", ErrInvalid, slot)
+}
+
 // Slot is a storage slot with its proof. Key is the slot in hexadecimal, either as
 // the client wrote it or as a number without leading zeros.
 type Slot struct {

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq"
@@ -79,16 +78,4 @@ func TestVerifyFollowsTheValidators(t *testing.T) {
 	run(exitUsage, "-trust", trust, "-node", "http://127.0.0.1:1", "-tx", txs[0].Hash().Hex(), "-handoff", files[0])
 	require.Contains(t, run(exitNotProved, "-trust", trust, "-handoff", "nowhere", document), "NOT PROVED: open nowhere")
 	require.Contains(t, run(exitNotProved, "-trust", trust, "-save", filepath.Join(t.TempDir(), "no", "folder"), document), "NOT PROVED: open")
-}
-
-// The number of the set in a document is a hint only: nothing panics, whatever the document is.
-func TestSetOf(t *testing.T) {
-	_, _, document := handoffs(t)
-	raw, err := os.ReadFile(document)
-	require.NoError(t, err)
-	require.EqualValues(t, 2, setOf(raw))
-	require.EqualValues(t, 2, setOf([]byte(`{"block":`+string(raw)+`}`)))
-	for _, text := range []string{``, `null`, `[]`, `{"finality":null}`, `{"block":7}`, hexutil.Encode(raw)} {
-		require.Zero(t, setOf([]byte(text)), text)
-	}
 }
