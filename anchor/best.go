@@ -60,16 +60,16 @@ func Best(spec *jamq.ChainSpec, d Distribution, ahead, cores int) int {
 	return best
 }
 
-// expected returns the expected number of blocks from the first send of a package
-// until that package, or a later version of it, is reported. It assumes that the
-// first version is anchored offset blocks behind the newest block. Each later
-// version is anchored at the block that proves the previous version dead. The
-// result is T(H-offset) in the derivation at [Best].
+// expected returns the expected number of blocks from the first send of a package until
+// that package, or a later version of it, is reported. The first version is anchored
+// offset blocks behind the newest block. Each later version is anchored at the block that
+// proves the previous version dead. The result is T(H-offset) in the derivation at
+// [Best].
 //
-// expected returns +Inf if no anchor leaves a chance of a report, and NaN if d is
-// not valid. An offset outside the range from 1 to H counts as the nearest value in
-// it. The unit is blocks, not slots: on a chain that skips a share q of its slots,
-// a block takes 1/(1-q) slots on average.
+// expected returns +Inf if no anchor leaves a chance of a report, and NaN if d is not
+// valid. An offset outside the range from 1 to H counts as the nearest value in it. The
+// unit is blocks, not slots: on a chain that skips a share q of its slots, a block takes
+// 1/(1-q) slots on average.
 func expected(spec *jamq.ChainSpec, d Distribution, offset int) float64 {
 	if d.validate() != nil {
 		return math.NaN()

@@ -6,9 +6,8 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// Reason is the rule, from D1 to D6, by which a package can never be accumulated.
-// The file docs/invariants.md defines the rules. The zero value means that the
-// package is alive.
+// Reason is why a package can never be accumulated: one of the rules D1 to D6. The file
+// docs/invariants.md defines the rules. The zero value means that the package is alive.
 type Reason uint8
 
 // These are the reasons for the death of a package. A rule that makes a package
@@ -92,9 +91,9 @@ func (p Point) String() string {
 	return fmt.Sprintf("%d/%d:%s", p.Height, p.Slot, p.Hash.Short())
 }
 
-// Facts contains all facts that determine whether a package is dead on a chain.
-// They are as of the last block of that chain. A caller collects them from blocks
-// and passes them to [Dead].
+// Facts contains all facts that determine whether a package is dead on a chain. They
+// describe the package at the last block of that chain. A caller collects them from
+// blocks and passes them to [Dead].
 type Facts struct {
 	// Head is the last block of the chain.
 	Head Point

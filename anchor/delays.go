@@ -67,8 +67,7 @@ func (d *Delays) Observe(blocks int) {
 // a newer anchor might have led to a later report. Lost ignores a number below 1.
 func (d *Delays) Lost(blocks int) { d.count(d.LostAfter, min(blocks, len(d.LostAfter))) }
 
-// count adds a package to a counter, and halves all counters when their total
-// reaches maxDelays.
+// count adds a package to a counter, and halves all counters at maxDelays.
 func (d *Delays) count(counters []uint32, blocks int) {
 	if blocks < 1 || blocks > len(counters) {
 		return
@@ -84,8 +83,7 @@ func (d *Delays) count(counters []uint32, blocks int) {
 	}
 }
 
-// total returns the present number of packages in the histogram. In a valid
-// histogram it is less than 512.
+// total returns the present number of packages in the histogram.
 func (d *Delays) total() int {
 	n := 0
 	for _, c := range d.ReportedIn {

@@ -35,8 +35,8 @@ func (d Distribution) validate() error {
 	return nil
 }
 
-// within returns the probability of a report in the first blocks after the send,
-// and the sum of k·p(k) over these blocks. The argument is the number of blocks.
+// within returns the probability of a report within the given number of blocks after the
+// send, and the sum of k·p(k) over these blocks.
 func (d Distribution) within(blocks int) (reported, sum float64) {
 	for i, p := range d[:min(max(0, blocks), len(d))] {
 		reported += p

@@ -18,6 +18,6 @@ func Offset(spec *jamq.ChainSpec, ahead, cores int) int {
 	return max(1, spec.RecentHistory-2-rounds(ahead, cores))
 }
 
-// rounds returns the number of blocks that pass until a bundle gets a core. The
-// argument ahead is the number of bundles that are sent earlier on the same cores.
+// rounds returns how many blocks pass until a bundle gets a core, if ahead bundles are
+// sent earlier on the same cores.
 func rounds(ahead, cores int) int { return max(0, ahead) / max(1, cores) }

@@ -19,8 +19,8 @@ var (
 	// block that it has encoded, or decodes it to a different body. The builder discards the
 	// block, because a restart could not read it.
 	ErrCodec = errors.New("builder: the codec changes a body")
-	// ErrDiverged is wrapped by an error if the rollup's state has a different root than the
-	// log says. The possible reasons are:
+	// ErrDiverged is wrapped by an error if the root of the rollup's state differs from
+	// the root in the log. The possible reasons are:
 	//
 	//   - The rollup is not deterministic.
 	//   - Undo does not restore the state before the block.
@@ -33,11 +33,11 @@ var (
 	ErrOtherRollup = errors.New("builder: the log of another rollup")
 	// ErrInvalidConfig is wrapped by an error if a configuration cannot be used.
 	ErrInvalidConfig = errors.New("builder: invalid configuration")
-	// ErrStopped is wrapped by the error of a call that needs a running builder, if Run was not
-	// called yet or has returned. Submit works also before Run.
+	// ErrStopped is wrapped by the error of a call that needs a running builder, if Run
+	// has not been called yet or has returned. Submit can be called before Run.
 	ErrStopped = errors.New("builder: it is not running")
-	// ErrFollows is wrapped by the error of a call that only the leader of a [SharedLog] can
-	// process, while another process leads. It wraps ErrStopped.
+	// ErrFollows is wrapped by the error of a call that only the leader of a [SharedLog]
+	// can process, if another process is the leader now. It wraps ErrStopped.
 	ErrFollows = fmt.Errorf("%w: another process leads its log", ErrStopped)
 	// ErrBusy is wrapped by the errors of Submit and Busy while a write to the log takes long,
 	// for example because the database has no room. The operation has no effect, and the user

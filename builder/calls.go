@@ -12,29 +12,28 @@ import (
 	"time"
 )
 
-// Call describes the calls of one method of the rollup, the network, the codec or
-// the log, so that an operator sees which method hangs or fails. Network.Follow
-// runs all the time and is therefore a special case: Health.Calls contains it only
-// while it fails, and only if the network has the method Health()
-// submit.FeedHealth, as jip2net.Network has.
+// Call describes the calls of one method of the rollup, the network, the codec or the
+// log, so that an operator sees which method hangs or fails. Network.Follow is a special
+// case, because it runs all the time: Health.Calls contains it only while it fails, and
+// only if the network has the method Health() submit.FeedHealth, as jip2net.Network has.
 type Call struct {
 	// Method is the method with its type, for example "Rollup.Apply". Methods of the optional
 	// interfaces of a rollup, such as Final, have the type Rollup too. Encode and Decode of a
 	// codec are described together as "Codec".
 	Method string
-	// Running is the number of calls that have not returned. It includes the calls of Payload
-	// and Pack for which the builder no longer waits, because they took longer than
-	// Config.BuildTimeout. Since is the time, by the machine's clock, at which the oldest of
-	// these calls began; it is zero if no call runs.
+	// Running is the number of calls that have not returned. It includes calls of Payload
+	// and Pack that took longer than Config.BuildTimeout, although the builder no longer
+	// waits for them. Since is when the oldest of these calls began, by the machine's
+	// clock; it is zero if no call runs.
 	Running int
 	Since   time.Time
-	// Failures counts the calls that have failed since the last success. The first of these
-	// calls failed at FailingSince and the last one at FailedAt, both by the machine's clock.
-	// Err is the error of the last one. All four are zero after a success. Some errors do not
-	// count as failures:
+	// Failures counts the calls that have failed since the last success. The first of
+	// these calls failed at FailingSince and the last one at FailedAt, both by the
+	// machine's clock. Err is the error of the last one. All four are zero after a
+	// success. Some errors do not count as failures:
 	//
 	//   - ErrIdle, which counts as a success
-	//   - the error by which Admit refuses an operation, unless Admit panicked
+	//   - the error of Admit if it refuses an operation, unless Admit panicked
 	//   - an error after the context of the call was canceled
 	Failures               int
 	FailingSince, FailedAt time.Time
@@ -55,10 +54,9 @@ func (c Call) String() string {
 
 func byMethod(a, b Call) int { return cmp.Compare(a.Method, b.Method) }
 
-// calls makes the calls to the host's code, and remembers which ones run or have
-// failed, so that Health can name them. Network.Follow, Config.Invariants and most
-// calls that Open makes are not counted; they use only guard. calls is safe for
-// concurrent use.
+// calls makes the calls to the host's code, and remembers which of them run or have
+// failed, so that Health can name them. It does not count Network.Follow,
+// Config.Invariants and most calls that Open makes. It is safe for concurrent use.
 type calls struct {
 	mu      sync.Mutex
 	methods map[string]*method
@@ -101,8 +99,8 @@ func (c *calls) make(ctx context.Context, name string, call func() error) error 
 	return err
 }
 
-// judge calls Admit, which refuses an operation by returning an error. judge
-// returns this error but does not count it as a failure of the method, unless Admit
+// judge calls Admit and returns its error. Because Admit refuses an operation by an
+// error, judge does not count the error as a failure of the method, unless Admit
 // panicked.
 func (c *calls) judge(ctx context.Context, name string, call func() error) error {
 	var refusal error
@@ -150,8 +148,8 @@ func await[T any](ctx context.Context, c *calls, name string, call func() (T, er
 	return result, fmt.Errorf("%w: %s: %w", ErrHangs, name, ctx.Err())
 }
 
-// running returns the number of calls of a method that have not returned, and the
-// time at which the last of them began.
+// running returns how many calls of a method have not returned, and when the last of them
+// began.
 func (c *calls) running(name string) (n int, last time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -161,8 +159,8 @@ func (c *calls) running(name string) (n int, last time.Time) {
 	return n, last
 }
 
-// list describes all methods that an operator may want to see, sorted by name:
-// those with a running call, and those whose last call failed.
+// list describes the methods that an operator may want to see, sorted by name: those with
+// a running call, and those whose last call failed.
 func (c *calls) list() (all []Call) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -15,9 +15,9 @@ import (
 )
 
 // chain is the rollup's chain as the log defines it: the blocks that are not final, the
-// heads, and the calls of Apply, Undo and Final that the rollup still needs to reach
-// this state. The blocks follow only from the records of the log, so that a restart
-// leads to the same blocks.
+// heads, and the calls of Apply, Undo and Final that the rollup still needs to reach this
+// state. All of this is computed from the records of the log alone, so a restart leads to
+// the same chain.
 type chain struct {
 	log *slog.Logger
 
@@ -58,8 +58,7 @@ func (c *chain) begin(final block, serial uint64) {
 	c.moved = make(chan struct{})
 }
 
-// genesis returns the block before the first block. It has no parent, so its commitment depends on
-// the root only.
+// genesis returns the block before the first one.
 func genesis(number uint64, root common.Hash) block {
 	return block{Number: number, Root: root, commitment: crypto.Keccak256Hash([]byte("jamq builder genesis"), root[:])}
 }
@@ -89,12 +88,12 @@ func (c *chain) head() *block {
 	return &c.final
 }
 
-// follow updates the chain after a step of the queue. It adds the block that the step has enqueued,
-// if enqueued is not nil, and removes or moves blocks by the effects of the step. It reports
-// whether it removed blocks, which the rollup must undo.
+// follow applies a step of the queue to the chain. It adds the block that the step has
+// enqueued, if enqueued is not nil, and then removes or updates blocks according to the
+// effects of the step. It reports whether it removed blocks, which the rollup must undo.
 //
-// This is the only place where blocks are added, removed and finalized, except for Config.NewChain
-// and the checkpoint with which Open begins.
+// Apart from Config.NewChain and the restore of a checkpoint, only follow adds, removes
+// and finalizes blocks.
 func (c *chain) follow(now time.Time, enqueued *block, effects []bundlequeue.Effect) (undone bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -117,25 +116,23 @@ func (c *chain) follow(now time.Time, enqueued *block, effects []bundlequeue.Eff
 	return undone
 }
 
-// tell wakes the goroutines that wait for a change of the chain, if the heads are
-// different from the heads before. The caller holds c.mu.
+// tell wakes the waiting goroutines if the heads have changed. The caller holds c.mu.
 func (c *chain) tell(before canonical.Heads) {
 	if c.heads() != before {
 		c.wakeAll()
 	}
 }
 
-// idle wakes the goroutines that wait for a change of the chain, because Propose has returned
-// ErrIdle. Drain then checks again whether the rollup still has operations.
+// idle wakes the goroutines that wait for a change of the chain after Propose has
+// returned ErrIdle, so that Drain checks again whether the rollup still has operations.
 func (c *chain) idle() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.wakeAll()
 }
 
-// settled reports whether the builder has nothing to follow: all blocks are final and
-// the rollup has the same blocks as the log. Some calls of Final may not have been made
-// yet.
+// settled reports whether no block is open: all blocks are final, and the rollup has
+// carried out all tasks of the log. Some calls of Final may still be missing.
 func (c *chain) settled() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -166,8 +163,8 @@ func (c *chain) heads() canonical.Heads {
 	return h
 }
 
-// extend adds a block that the rollup has proposed, together with a task for the worker to apply
-// the block. The caller holds c.mu.
+// extend adds a proposed block, and a task for the worker to apply the block to the
+// rollup. The caller holds c.mu.
 func (c *chain) extend(b block) {
 	c.serial = b.serial
 	c.blocks = append(c.blocks, b)
@@ -175,10 +172,12 @@ func (c *chain) extend(b block) {
 	c.report(c.tracker.Executed(headOf(&b)))
 }
 
-// cut removes a failed block and all later blocks, because these were executed on a state that will
-// never exist. It adds tasks for the worker to undo them, newest first. It returns false if the
-// chain has no block with this commitment: the queue reports each later block as failed too, and
-// the call for the first block has already removed them. The caller holds c.mu.
+// cut removes a failed block and all later blocks, because these were executed on a state
+// that will never exist. It adds tasks for the worker to undo them, newest first.
+//
+// It returns false if the chain has no block with this commitment. This happens because
+// the queue reports each later block as failed too, although the call for the first one
+// has already removed them all. The caller holds c.mu.
 func (c *chain) cut(commitment common.Hash) bool {
 	first := slices.IndexFunc(c.blocks, func(b block) bool { return b.commitment == commitment })
 	if first < 0 {
@@ -206,8 +205,8 @@ func (c *chain) cutAll() {
 	}
 }
 
-// move updates the progress of a block, and the heads, after the block's bundle has
-// changed its state in the queue. The caller holds c.mu.
+// move updates a block and the heads after the block's bundle has changed its state in
+// the queue. The caller holds c.mu.
 func (c *chain) move(e bundlequeue.Changed) {
 	i := slices.IndexFunc(c.blocks, func(b block) bool { return b.commitment == e.Commitment })
 	if i < 0 {
@@ -235,8 +234,8 @@ func (c *chain) progress(i int, to Progress) {
 	c.report(err)
 }
 
-// settle moves the blocks up to the finalized head from c.blocks to the list of blocks for which
-// the worker must call Final. The caller holds c.mu.
+// settle moves the blocks up to the finalized head to the list finals, so that the worker
+// calls Final for them. The caller holds c.mu.
 func (c *chain) settle() {
 	last := c.tracker.Heads().Finalized.Number
 	for len(c.blocks) > 0 && c.blocks[0].Number <= last {
@@ -247,8 +246,8 @@ func (c *chain) settle() {
 	c.final.Body, c.final.raw = nil, nil
 }
 
-// report logs an error of the tracker that computes the heads. No caller could
-// handle such an error, because it can only be a bug of this package.
+// report logs an error of the tracker that computes the heads. Such an error can only be
+// a bug of this package, so no caller could handle it.
 func (c *chain) report(err error) {
 	if err != nil {
 		c.log.Error("builder: a head could not be moved", "err", err)
@@ -285,17 +284,17 @@ func (c *chain) nextFinal() (b block, some bool) {
 	return c.finals[0], true
 }
 
-// finished removes the block that nextFinal has returned last. Call it only after
-// the rollup's method Final has accepted that block.
+// finished removes the block that nextFinal has returned last, after Final has accepted
+// it.
 func (c *chain) finished() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.finals = c.finals[1:]
 }
 
-// open returns the oldest block that is not final, after skipping the given number of
-// such blocks, so that a caller can go through all of them. If there are too few, open
-// returns the newest block of the chain and false.
+// open returns one of the blocks that are not final, counted from the oldest: skip 0
+// selects the oldest, 1 the next, and so on. If there are too few, open returns the
+// newest block of the chain and false.
 func (c *chain) open(skip int) (b block, some bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -306,9 +305,9 @@ func (c *chain) open(skip int) (b block, some bool) {
 }
 
 // find looks up a block by its commitment, for a build that waits until the rollup has
-// applied the block. there reports whether the chain has the block and it is not final,
-// and applied whether the rollup has applied it. The channel moved is closed when
-// either may have changed.
+// applied the block. there reports whether the block is still in the chain and not final.
+// applied reports whether the rollup has applied it. The channel moved is closed when one
+// of the two may have changed.
 func (c *chain) find(commitment common.Hash) (b block, there, applied bool, moved <-chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -318,9 +317,9 @@ func (c *chain) find(commitment common.Hash) (b block, there, applied bool, move
 	return b, there, c.applied.Number >= b.Number, c.moved
 }
 
-// parent returns the newest block, on which the next block must be executed, and
-// the serial number for that execution. caughtUp is false if the rollup still has
-// tasks to carry out, so that its state is not yet that of the newest block.
+// parent returns the newest block, which the next block must be executed on, and the
+// serial number for that execution. caughtUp is false if the rollup still has tasks to
+// carry out, so that its state is not yet that of the newest block.
 func (c *chain) parent() (b block, serial uint64, caughtUp bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -9,10 +9,10 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// checkpointIfDue replaces the records of the log by a checkpoint if the log has
-// grown enough. The worker calls it when the rollup has followed the whole log.
-// Operations and steps continue while the checkpoint is made, and their records
-// follow after the checkpoint.
+// checkpointIfDue replaces the records of the log by a checkpoint if the log has grown
+// enough. The worker calls it when the rollup has followed the whole log. While the
+// checkpoint is made, operations and steps continue; their records come after it in the
+// log.
 func (e *engine) checkpointIfDue(ctx context.Context) error {
 	c, ok := e.host.optional().(Checkpointer)
 	_, finals := e.chain.nextFinal()
@@ -70,16 +70,16 @@ func (e *engine) prune(ctx context.Context) {
 // tries again when the log has grown by the same amount once more.
 var errPostponed = errors.New("builder: the checkpoint is postponed")
 
-// errNewFinal is returned if a block became final after the worker had called Final
-// for all earlier blocks. It is not a failure, because finality can move at any
-// time: the worker calls Final for the block and begins the checkpoint again.
+// errNewFinal is returned if a block became final just before the checkpoint began, so
+// that the worker has not called Final for the block yet. It is not a failure: the worker
+// calls Final and begins the checkpoint again.
 var errNewFinal = errors.New("builder: a block has just become final")
 
-// beginCheckpoint copies the chain and the queue as they are at one moment, and
-// returns the number of tasks that the rollup has not carried out at that moment.
-// The rollup already has all changes that are in the log, because it makes each
-// change before the builder writes it. beginCheckpoint returns errNewFinal if the
-// worker must call Final first.
+// beginCheckpoint copies the chain and the queue as they are at one moment, and returns
+// how many tasks the rollup still has to carry out to reach that moment. The rollup
+// already has the operations up to that moment, because it makes each change before the
+// builder writes it to the log. beginCheckpoint returns errNewFinal if the worker must
+// call Final first.
 func (e *engine) beginCheckpoint(ctx context.Context) (begin *checkpoint, queue []byte, tasks int, err error) {
 	err = e.inTurn(ctx, func() error {
 		if _, finals := e.chain.nextFinal(); finals { // a restart would not call Final for them

@@ -11,11 +11,11 @@ import (
 
 // Config is the configuration of a builder. Start from [DefaultConfig].
 type Config struct {
-	// Queue configures the queue of bundles. Queue.FirstNumber is the number of the first block
-	// if the log is empty, and is at least 1. If the log of a rollup was lost or has an old
-	// format, the rollup continues with the number after its last block. All fields except Spec
-	// may differ from those of the last run, because the log records the configuration under
-	// which each step was made.
+	// Queue configures the queue of bundles. Queue.FirstNumber is the number of the first
+	// block if the log is empty, and is at least 1. If the log of a rollup was lost or
+	// has an old format, the rollup continues with the number after its last block. All
+	// fields except Spec may differ from those of the last run, because the log records
+	// the configuration of each step.
 	Queue bundlequeue.Config
 	// Window is the part of each slot in which packages are sent.
 	Window Window

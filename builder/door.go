@@ -12,7 +12,7 @@ import (
 // node imports its builder in many packages, so a generic engine would make builds
 // slow.
 
-// block is a block as the engine handles it, without the type of its body.
+// block is a block without the type of its body.
 type block = Block[any]
 
 // host is the rollup, together with its codec, as the engine calls it.
@@ -47,8 +47,7 @@ func newDoor[B any](rollup Rollup[B]) door[B] {
 	return door[B]{rollup, jsonCodec[B]{}}
 }
 
-// typed gives a block of the engine back the type that the host has chosen for the
-// block's body.
+// typed gives the body of a block the type that the host has chosen.
 func typed[B any](b block) Block[B] {
 	body, _ := b.Body.(B) // nil in a block without a body
 	return Block[B]{

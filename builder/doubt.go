@@ -39,26 +39,26 @@ import (
 // sends the block again, and relies on the service to ignore a block that it
 // already has.
 type Explainer interface {
-	// Accepted returns the package with which the rollup's service has accepted a block on the
-	// finalized chain, or the zero hash if it has not accepted the block. payload is the result of
-	// Rollup.Payload for the block.
+	// Accepted returns the package that made the rollup's service accept a block on the
+	// finalized chain, or the zero hash if the service has not accepted the block.
+	// payload is the result of Rollup.Payload for the block.
 	//
-	// The error wraps ErrServiceInUse if the service has accepted a different block in its place;
-	// the builder then stops. After any other error the builder calls Accepted again later.
+	// The error wraps ErrServiceInUse if the service has accepted a different block in
+	// its place; the builder then stops. After any other error the builder calls Accepted
+	// again later.
 	Accepted(ctx context.Context, payload []byte) (jamq.PackageHash, error)
 }
 
-// doubt is the state of the builder's wait after its log may have lost records. The
-// wait ends when the finalized chain has grown by doubtBlocks from the height in the
-// field from.
+// doubt is the state of the builder's wait after its log may have lost records. The wait
+// ends when the finalized chain is doubtBlocks higher than the field from.
 type doubt struct {
 	lost bool // records may be lost
 	seen bool // a recent block has been imported since the wait began
-	// ahead is the largest number of slots by which the best block was ahead of the host's
-	// clock. It is negative if the block was always behind the clock.
+	// ahead is how far the best block was ahead of the host's clock at most, in slots. It
+	// is negative if every best block was behind the clock.
 	ahead int64
-	// from is the height from which the wait counts. At the moment of the loss, the best chain
-	// was not higher than this.
+	// from is the height at which the wait begins to count. It is chosen so high that no
+	// best chain was higher when the records were lost.
 	from uint64
 }
 
@@ -66,9 +66,8 @@ type doubt struct {
 // new wait counts blocks from the next recent block on.
 func (d *doubt) set(lost bool) { *d = doubt{lost: lost} }
 
-// doubtIfPromoted begins the wait after a loss of records if the log reports that
-// it may have lost some. It also writes a record of the wait to the log, so that
-// the wait survives a restart.
+// doubtIfPromoted begins the wait after a loss of records if the log may have lost some.
+// It also writes a record of the wait to the log, so that the wait survives a restart.
 func (e *engine) doubtIfPromoted() error {
 	if e.shared != nil && e.shared.Promoted() {
 		if err := e.records.append([]byte{recordDoubt}); err != nil {
@@ -80,31 +79,31 @@ func (e *engine) doubtIfPromoted() error {
 	return nil
 }
 
-// startDoubt begins the wait after a loss of records, and tells the operator. It does
-// not write to the log, so the caller does that if the wait must survive a restart.
+// startDoubt begins the wait after a loss of records, and tells the operator. It does not
+// write to the log. A caller that needs the wait to survive a restart writes it.
 func (e *engine) startDoubt() {
 	e.log.Warn("builder: the log may have lost records; no package is made until the finalized JAM chain has grown", "blocks", e.doubtBlocks())
 	e.doubt.set(true)
 	e.note(func(h *Health) { h.Doubted = true })
 }
 
-// doubtBlocks returns the number of blocks by which the finalized chain must grow
-// until the fate of every package whose record is lost is certain.
+// doubtBlocks returns how many blocks the finalized chain must grow until the fate of
+// every package with a lost record is certain.
 func (e *engine) doubtBlocks() uint64 {
 	spec := &e.cfg.Queue.Spec
 	return uint64(spec.RecentHistory) + uint64(spec.AvailabilityTimeout) + uint64(spec.EpochLength)
 }
 
-// noteBest lets the builder make and send packages after a restart if the best
-// block is recent. If the log may have lost records, noteBest instead wakes
-// endDoubt when the finalized chain has grown enough.
+// noteBest lets the builder make and send packages after a restart if the best block is
+// recent. If the log may have lost records, noteBest instead wakes endDoubt when the
+// finalized chain has grown enough.
 //
-// A recent block can be three slots old, so the best block at the moment of the
-// loss can be three blocks higher than the first recent block that this process
-// sees. The wait counts from that height. If the host's clock is late, old blocks
-// look recent. In this case the best block gains on the clock while the process
-// catches up with the chain, and the wait begins again each time that it has
-// gained.
+// A recent block may be three slots old. At the moment of the loss, the best block was
+// therefore at most three blocks above the first recent block that this process sees, and
+// the wait counts from that height. If the host's clock is late, however, old blocks look
+// recent too. In this case the best block gets further ahead of the clock while the
+// process catches up with the chain, and each time that this happens, the wait begins
+// again.
 func (e *engine) noteBest(best anchor.Point) {
 	ahead := e.ahead(best.Slot)
 	if ahead < -recentSlots {
@@ -152,10 +151,10 @@ func (e *engine) endDoubt(ctx context.Context) error {
 	}
 }
 
-// adoptLost makes each block final that JAM has accumulated with a package which
-// the log does not know. The error wraps ErrServiceInUse if the service has
-// accepted blocks that the log does not have. After any other error, adoptLost
-// could not find out the state of the service, and the builder continues to wait.
+// adoptLost makes each block final that JAM has accumulated with a package whose record
+// is lost. The error wraps ErrServiceInUse if the service has accepted blocks that the
+// log does not have. After any other error, the state of the service is unknown, and the
+// builder continues to wait.
 func (e *engine) adoptLost(ctx context.Context) error {
 	network, ok := e.network.(Explainer)
 	for skip := 0; ok; {
@@ -185,8 +184,8 @@ func (e *engine) adoptLost(ctx context.Context) error {
 	return e.checkReceived(ctx, newest.Number, true)
 }
 
-// accepted returns the package with which the service has accepted a block, or zero if it has not
-// accepted the block.
+// accepted returns the package that made the service accept a block, or zero if the
+// service has not accepted it.
 func (e *engine) accepted(ctx context.Context, network Explainer, b *block) (pkg jamq.PackageHash, err error) {
 	ctx, cancel := context.WithTimeout(ctx, e.cfg.BuildTimeout)
 	defer cancel()
@@ -201,8 +200,7 @@ func (e *engine) accepted(ctx context.Context, network Explainer, b *block) (pkg
 	return await(ctx, e.calls, "Network.Accepted", func() (jamq.PackageHash, error) { return network.Accepted(ctx, payload) })
 }
 
-// trustLog ends the wait after a loss of records, and writes a record of that to
-// the log.
+// trustLog ends the wait after a loss of records, and records that.
 func (e *engine) trustLog() error {
 	if !e.doubt.lost {
 		return nil

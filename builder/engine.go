@@ -29,9 +29,9 @@ type engine struct {
 	records records
 	chain   chain
 
-	// turn is a lock. It contains a token while a goroutine uses queue, requests, trust, doubt
-	// or repeating, and so keeps the steps of the queue in order: see inTurn. It is a channel
-	// instead of a mutex so that a caller can stop waiting for it.
+	// turn is a lock that keeps the steps of the queue in order: see inTurn. It contains
+	// a token while a goroutine uses queue, requests, trust, doubt or repeating. It is a
+	// channel instead of a mutex, so that a caller can stop waiting for it.
 	turn      chan struct{}
 	queue     *bundlequeue.Queue
 	requests  requests
@@ -44,9 +44,9 @@ type engine struct {
 	tail   *replay       // reads the log; nil when this process leads
 	leads  chan struct{} // closed when this process may write to the log
 
-	// proposed is the block that the worker has executed last. When the queue has accepted the
-	// block, enqueued takes the block from here instead of decoding it, so that no code of the
-	// host runs.
+	// proposed is the block that the worker has executed last. After the queue has
+	// accepted the block, enqueued takes it from here. Otherwise enqueued would have to
+	// decode it, and code of the host would run during a step.
 	proposed atomic.Pointer[block]
 	woken    chan struct{} // holds a token if the worker may have something to do
 	doubted  chan error    // an error that wraps errAllLost, from follow to awaitDoubt
@@ -64,18 +64,16 @@ type engine struct {
 	health      Health             // without Delayed and Calls, which Builder.Health adds
 
 	// Only the worker uses the fields below, and Open before the worker runs.
-	//
-	// proposeAt and finalAt are set after a failure of Propose or Final: the worker does not
-	// call the method again before this time.
 
-	// proposeAt and finalAt are set after a failure of Propose and Final: the worker does not call
-	// the method again before this time.
+	// proposeAt and finalAt are set after a failure of Propose or Final: the worker does
+	// not call that method again before this time.
 	proposeAt, finalAt time.Time
 	// postponed is the number of records that the log must have in addition to
 	// Config.CheckpointEvery before the next checkpoint. It grows when a checkpoint fails.
 	postponed int
-	// carried is true if the worker has already called Apply or Undo for the first task of the
-	// chain with success, so that it must only compare the roots when it tries the task again.
+	// carried is true if Apply or Undo has succeeded for the first task of the chain, but
+	// the roots were not compared yet. The worker then only compares them when it tries
+	// again.
 	carried bool
 }
 
@@ -142,8 +140,8 @@ func (e *engine) Run(ctx context.Context) error {
 	return e.cause
 }
 
-// begin sets the context of Run, with which the engine calls the host. It returns false
-// if Run was called before, because a builder runs only once.
+// begin sets the context for the engine's calls of the host. It returns false if Run was
+// called before, because a builder runs only once.
 func (e *engine) begin(ctx context.Context) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -155,11 +153,10 @@ func (e *engine) begin(ctx context.Context) bool {
 	return true
 }
 
-// end stops the builder and waits until the calls of the host have returned, so
-// that the host may close the log after Run. It does not wait for Admit, nor for
-// calls of Payload and Pack that await has abandoned. These calls cannot reach the
-// log any more, because later appends fail. err is the error of the first part of
-// Run that has ended.
+// end stops the builder and waits until the calls of the host have returned, so that the
+// host may close the log after Run. It does not wait for Admit, or for calls of Payload
+// and Pack that await has abandoned. These calls can no longer change the log, because
+// later appends fail. err is the error of the first part of Run that has ended.
 func (e *engine) end(ctx context.Context, err error) {
 	e.stop()
 	e.turn <- struct{}{} // a step that has begun is completed first
@@ -207,8 +204,8 @@ func (e *engine) runUntilDone(found submit.Recovery) error {
 	return group.Wait()
 }
 
-// tick passes a Tick event to the queue whenever the queue needs one. It also ends the wait after a
-// restart when Config.HoldTimeout has passed.
+// tick passes a Tick event to the queue whenever the queue needs one. It also ends the
+// wait after a restart once Config.HoldTimeout has passed.
 func (e *engine) tick(ctx context.Context) error {
 	hold := time.NewTimer(e.cfg.HoldTimeout)
 	defer hold.Stop()
@@ -263,8 +260,8 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// whyStopped returns the error for a call to a stopped builder. It wraps ErrStopped
-// and, if the builder has stopped by itself, also the cause.
+// whyStopped returns the error for a call to a stopped builder. It wraps ErrStopped and,
+// if the host did not stop the builder, the cause.
 func (e *engine) whyStopped() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -303,12 +300,13 @@ func (e *engine) Import(ctx context.Context, block jamq.Block, best jamq.HeaderH
 	})
 }
 
-// recentSlots is the greatest age of a recent block, in slots by the host's clock. If the best
-// block is recent, the builder has caught up with the chain after a restart.
+// recentSlots is the age up to which a block counts as recent, in slots by the host's
+// clock. If the best block is recent, the builder has caught up with the chain after a
+// restart.
 const recentSlots = 3
 
-// ahead returns the number of slots by which a slot is in the future, by the host's
-// clock. The result is negative if the slot is in the past.
+// ahead returns how many slots a slot lies in the future, by the host's clock. The result
+// is negative if the slot is in the past.
 func (e *engine) ahead(slot jamq.Slot) int64 {
 	return int64(slot) - int64(e.cfg.Window.Clock.SlotAt(time.Now()))
 }
@@ -324,13 +322,13 @@ func (e *engine) Finalize(ctx context.Context, hash jamq.HeaderHash) error {
 	return err
 }
 
-// step passes one event to the queue and carries out the effects. The order of its lines is the
-// promise of this package: the step is in the log before anything follows from it. If the queue
-// refuses the event, step returns the error of the queue and nothing has changed. After any other
-// error Run ends.
+// step passes one event to the queue and carries out the effects. The order of its lines
+// is the promise of this package: a step is written to the log before anything follows
+// from it. If the queue refuses the event, step returns the error of the queue and
+// nothing has changed. After any other error Run ends.
 //
-// While Run runs, only this function passes events to the queue. When Open reads the log, stepAgain
-// repeats the steps.
+// While Run runs, only this function passes events to the queue. When Open reads the log,
+// stepAgain repeats the steps.
 func (e *engine) step(ev bundlequeue.Event) error {
 	now := time.Now()
 	effects, err := e.queue.Step(now, ev)
@@ -430,9 +428,9 @@ func (e *engine) follow(now time.Time, ev bundlequeue.Event, effects []bundleque
 	return nil
 }
 
-// enqueued returns the block that a step has enqueued. While Run runs, this is the worker's last
-// proposal, which need not be decoded, so that no code of the host runs while the queue waits.
-// While Open reads the log, enqueued decodes the block from the event.
+// enqueued returns the block that a step has enqueued. While Run runs, this is the
+// worker's last proposal, which need not be decoded, so that no code of the host runs
+// during a step. While Open reads the log, enqueued decodes the block from the event.
 func (e *engine) enqueued(ev *bundlequeue.Enqueue) (*block, error) {
 	if b := e.proposed.Load(); b != nil && b.commitment == ev.Commitment {
 		return b, nil

@@ -128,9 +128,9 @@ func (e *engine) awaitDoubt(ctx context.Context) error {
 	}
 }
 
-// staysBlind gives the blocks eight slots to show a package that the service has
-// already accepted. It returns true if they still show none, which means that they
-// lack a field.
+// staysBlind waits for eight slots after the service has accepted packages. It returns
+// true if the JAM blocks still show none of them as accumulated, which means that the
+// blocks lack a field.
 func (e *engine) staysBlind(ctx context.Context) bool {
 	const slots = 8
 	timer := time.NewTimer(slots * e.cfg.Queue.Spec.SlotDuration)
@@ -142,24 +142,24 @@ func (e *engine) staysBlind(ctx context.Context) bool {
 	return ctx.Err() == nil && !e.trust.earned.Load()
 }
 
-// errAllLost is wrapped by an ErrEvidence that may be wrong, because its only
-// evidence is that all packages seem lost. The service can then decide: if it has
-// accepted no package, the blocks are right.
+// errAllLost is wrapped by an ErrEvidence that may be wrong, because its only evidence is
+// that all packages seem lost. The service can decide: if it has accepted no package,
+// they are really lost and the blocks are right.
 var errAllLost = errors.New("all packages seem lost")
 
-// trust decides whether the host fills in the JAM blocks correctly. If it does not, the
-// blocks contradict the fates of the rollup's packages, which trust counts.
+// trust decides whether the host fills in the JAM blocks correctly. It counts the fates
+// of the rollup's packages, which contradict the blocks if the blocks lack a field.
 type trust struct {
 	earned atomic.Bool              // a package was accumulated
 	died   map[uint64]anchor.Reason // of the last package that was sent, by block
 	lost   int                      // packages of failed blocks since Open
 }
 
-// enoughLost is the number of lost packages after which a builder stops if it has
-// never seen one of its packages accumulated, unless the service has accepted none.
-// With the default configuration, two failed blocks lose this many packages. If a
-// network is no Receiver and loses half of all packages at random, one builder in
-// 4096 stops without a reason.
+// enoughLost is the number of lost packages after which a builder stops if none of its
+// packages was ever accumulated, unless the service reports that it has accepted none.
+// With the default configuration, two failed blocks lose this many packages. If a network
+// is no Receiver and loses half of all packages at random, one builder in 4096 stops
+// without a reason.
 const enoughLost = 12
 
 // follow returns an error that wraps ErrEvidence if the effects of a step show that the JAM blocks
@@ -190,8 +190,8 @@ func (t *trust) follow(effects []bundlequeue.Effect) error {
 	return nil
 }
 
-// refuse returns the error with which a builder stops if all its packages are lost. The text names
-// the field of jamq.Block that is probably missing.
+// refuse returns the error for a builder whose packages are all lost. The text names the
+// field of jamq.Block that is probably missing.
 func (t *trust) refuse(number uint64) error {
 	field, seen, hint := "Reported", "reported", ""
 	switch t.died[number] {

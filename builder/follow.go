@@ -30,13 +30,14 @@ type SharedLog interface {
 	// never lead. For example, the process may have been so far behind that records which it
 	// lacks are gone. The host must then open the log again with a rollup in its genesis state.
 	Lead(ctx context.Context, record func(record []byte) error, replaced func() error) error
-	// Promoted reports, after Lead has returned nil, whether the log may have lost acknowledged
-	// records since the last write. This happens, for example, if a standby of the database was
-	// promoted that did not have them. Promoted may also be true if nothing was lost.
+	// Promoted reports, after Lead has returned nil, whether the log may have lost
+	// acknowledged records since the last write. This happens, for example, if a standby
+	// of the database that did not have them was promoted. Promoted may also be true if
+	// nothing was lost.
 	//
-	// If it is true, the builder makes no package until every package whose record may be lost
-	// is accumulated or dead on the finalized JAM chain. It finds out which of them were
-	// accumulated if the network is an Explainer.
+	// If it is true, the builder makes no package until every package whose record may be
+	// lost is accumulated or dead on the finalized JAM chain. It finds out which of them
+	// were accumulated if the network is an Explainer.
 	Promoted() bool
 }
 
@@ -99,11 +100,10 @@ func (e *engine) whyFollows() error {
 	return ErrFollows
 }
 
-// mark makes the rollup of a follower create a checkpoint at the same position of
-// the log at which the leader creates one. At the next start, the log may begin
-// with the leader's checkpoint, and a rollup may keep a part of its checkpoint on
-// its own disk. The records that Checkpoint returns are dropped, because the log
-// gets those of the leader.
+// mark makes the rollup of a follower create a checkpoint at the same position of the log
+// as the leader. A rollup may keep a part of its checkpoint on its own disk, and needs
+// that part if the log begins with the leader's checkpoint at the next start. The records
+// that Checkpoint returns are dropped, because the log gets those of the leader.
 func (r *replay) mark() error {
 	c, ok := r.host.optional().(Checkpointer)
 	if !ok || r.shared == nil {
@@ -115,8 +115,9 @@ func (r *replay) mark() error {
 	return err
 }
 
-// replaced is called when the leader has replaced the log by a checkpoint that covers everything
-// this process has read. The rollup may then remove data that only earlier checkpoints needed.
+// replaced is called when the leader has replaced the log by a checkpoint and this
+// process has read everything before it. It lets the rollup remove data that only earlier
+// checkpoints needed.
 func (r *replay) replaced() error {
 	r.records.size = 0
 	r.prune(r.ctx)

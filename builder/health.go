@@ -13,14 +13,14 @@ import (
 // whether the builder works, and which call of the host holds it up. See
 // [Builder.Health].
 type Health struct {
-	// Running is true while Run of the builder runs. As soon as it is true, other calls no
-	// longer return ErrStopped because Run has not begun.
+	// Running is true while Run runs. Once it is true, no call returns ErrStopped merely
+	// because Run has not begun yet.
 	Running bool
 	// Follows is true from Open until this process leads the log: see SharedLog. It is always
 	// false if the log is not shared.
 	Follows bool
-	// Err is the reason for which the builder has stopped. It is nil while the builder runs,
-	// and if the host stopped the builder.
+	// Err is the error with which the builder has stopped. It is nil while the builder
+	// runs, and if the host stopped the builder.
 	Err error
 	// Held is true while the builder makes and sends no packages after a restart, because it waits
 	// for newer blocks: see Config.HoldTimeout.
@@ -59,8 +59,8 @@ type Health struct {
 	// LastImport is the time of the last import of a JAM block, by the host's clock. It is zero
 	// if there was none since Open.
 	LastImport time.Time
-	// LastSend is the last time at which Network.Send returned without an error, by the host's
-	// clock. It is zero if there was none since Open.
+	// LastSend is when Network.Send last returned without an error, by the host's clock.
+	// It is zero if there was none since Open.
 	LastSend time.Time
 	// Calls describes each method of the host that has a running call, or whose last call
 	// failed. The list is sorted by Call.Method, and nil if it is empty. A table in
@@ -113,8 +113,7 @@ func (e *engine) Health() Health {
 	return h
 }
 
-// note changes the condition that Health returns. It calls change with the mutex of the engine
-// locked.
+// note calls change, which changes the result of Health, with e.mu locked.
 func (e *engine) note(change func(h *Health)) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -127,8 +126,8 @@ func (e *engine) noteWaiting() {
 	e.note(func(h *Health) { h.Waiting = delay })
 }
 
-// noteImport records that a JAM block was imported. It also estimates, from the
-// time of the import, how far the host's clock is behind the chain's clock.
+// noteImport records that a JAM block was imported. From the time of the import, it also
+// estimates how far the host's clock is behind the chain's clock.
 func (e *engine) noteImport(slot jamq.Slot) {
 	now, clock := time.Now(), e.cfg.Window.Clock
 	early := clock.Start(slot).Sub(now)
@@ -174,8 +173,8 @@ func (e *engine) noteBuilt(began time.Time) {
 	e.cfg.Metrics.Record(BuildSeconds, time.Since(began).Seconds())
 }
 
-// noteBuildOutcome records whether a build has succeeded, for Health and the metrics. A package
-// that was made but that the queue cannot use counts as a failure.
+// noteBuildOutcome records for Health and the metrics whether a build has succeeded. If
+// the queue cannot use the package that was made, the build has failed.
 func (e *engine) noteBuildOutcome(err error) {
 	label := "ok"
 	e.note(func(h *Health) {

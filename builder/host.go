@@ -36,10 +36,9 @@ type Block[B any] struct {
 	commitment common.Hash // in the queue
 }
 
-// Hash returns the hash by which Builder.Heads identifies the block. A rollup that
-// serves blocks by this hash stores it in Apply. Each execution has a different
-// hash: if a block fails and its operations are executed again, the new block has a
-// new hash.
+// Hash returns the hash that identifies the block in Builder.Heads. A rollup that serves
+// blocks by this hash stores it in Apply. Each execution has a different hash: if a block
+// fails and its operations are executed again, the new block has a new hash.
 func (b Block[B]) Hash() common.Hash { return b.commitment }
 
 // Progress is how far a block has come on its way through JAM.
@@ -47,14 +46,14 @@ type Progress struct {
 	// State is the state of the block's bundle in the queue. A block is final only if all earlier
 	// blocks are.
 	State bundlequeue.State
-	// Version and Package identify the package because of which the bundle is in this state. They
-	// are zero if there is no such package.
+	// Version and Package identify the package that has brought the bundle into this
+	// state. They are zero if the state is not due to a package.
 	Version int
 	Package jamq.PackageHash
 	// Core is the core that the package was sent to.
 	Core jamq.CoreIndex
-	// At is the JAM block that proves Guaranteed, Accumulated or Finalized. It is zero
-	// for other states.
+	// At is the JAM block that proves the state, if the state is Guaranteed, Accumulated
+	// or Finalized. It is zero for other states.
 	At anchor.Point
 }
 
@@ -176,8 +175,8 @@ type Finalizer[B any] interface {
 
 // Network is the builder's connection to JAM. All methods are called concurrently.
 type Network interface {
-	// Root returns a final JAM block, with which a builder with an empty log begins. Follow
-	// delivers the blocks after it.
+	// Root returns a final JAM block. A builder with an empty log begins with this block,
+	// and Follow delivers the blocks after it.
 	Root(ctx context.Context) (jamq.Block, error)
 	// Pack makes a work package from a payload. If Pack returns an error, or does not return
 	// within Config.BuildTimeout, the builder calls it again after a back-off.
@@ -193,8 +192,8 @@ type Network interface {
 	Follow(ctx context.Context, recovered submit.Recovery, to submit.ChainSink) error
 }
 
-// Anchor describes the place of a package for Network.Pack: the core to which it will be
-// sent, and the JAM block at which it must be anchored. The fields are those of
+// Anchor tells Network.Pack what the queue requires of a package, for example its core
+// and the JAM block that it must be anchored to. The fields are those of
 // bundlequeue.Build.
 type Anchor struct {
 	// Number is the number of the rollup block. Version counts the packages of the block from
@@ -203,8 +202,8 @@ type Anchor struct {
 	Version int
 	// Core is the core to which the package will be sent.
 	Core jamq.CoreIndex
-	// Hash is the JAM block at which the package must be anchored, and Offset is the number of
-	// blocks between it and the newest block.
+	// Hash is the JAM block that the package must be anchored to, and Offset is how many
+	// blocks it lies behind the newest block.
 	Hash   jamq.HeaderHash
 	Offset int
 	// Prerequisites are the packages that the refine context must name.
@@ -227,10 +226,10 @@ type Package struct {
 // block with such a string. A body should therefore contain the bytes of operations
 // as []byte.
 type Codec[B any] interface {
-	// Encode returns the encoding of a body, which must always be the same for the same body.
-	// The builder decodes and encodes each new body once more to test the codec. If a step
-	// fails or the encodings differ, it discards the proposal, logs the error and proposes
-	// again later.
+	// Encode returns the encoding of a body, which must always be the same for the same
+	// body. To test the codec, the builder decodes each new body and encodes it once
+	// more. If this fails or the encodings differ, it discards the proposal, logs the
+	// error and proposes again later.
 	Encode(body B) ([]byte, error)
 	// Decode returns the body that was encoded, without any loss: after a restart the rollup
 	// applies this body and must reach the same state. raw is valid only during the call.
@@ -262,8 +261,8 @@ type Log interface {
 	// the call, the log has either all old records or all new ones. A call that is refused because
 	// of the size of a record changes nothing.
 	Replace(records ...[]byte) error
-	// Replay calls f with each record in order. f must not use a record after it has returned. If f
-	// returns an error, Replay stops and returns that error.
+	// Replay calls f with each record in order. f must not keep a record after it
+	// returns. If f returns an error, Replay stops and returns that error.
 	Replay(f func(record []byte) error) error
 }
 

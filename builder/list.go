@@ -30,7 +30,7 @@ type List struct {
 	changes [][]byte            // since the last call of TakeChanges
 }
 
-// The first byte of a change is its kind, and the rest is the operation.
+// The first byte of a change is its kind; the operation follows.
 const (
 	changeAdmitted = 'A'
 	changeDropped  = 'D'
@@ -129,8 +129,7 @@ func (l *List) ReplayChange(_ context.Context, change []byte) error {
 // Recovered implements [Operations]. It does nothing, because a List gets all operations by Submit.
 func (l *List) Recovered(context.Context, func() error) error { return nil }
 
-// add adds an operation to the list, and reports whether the list did not have it yet. The caller
-// holds l.mu.
+// add adds an operation and reports whether it was missing. The caller holds l.mu.
 func (l *List) add(op []byte) bool {
 	if l.has(op) {
 		return false
@@ -143,8 +142,7 @@ func (l *List) add(op []byte) bool {
 	return true
 }
 
-// remove removes the given operations from the list, if they wait. The caller holds
-// l.mu.
+// remove removes those operations that wait. The caller holds l.mu.
 func (l *List) remove(ops ...[]byte) {
 	for _, op := range ops {
 		delete(l.known, string(op))

@@ -87,13 +87,13 @@ func (e *engine) GiveUp(ctx context.Context, number uint64, reason string) error
 	return e.inTurn(ctx, func() error { return e.step(bundlequeue.GiveUp{Number: number, Reason: reason}) })
 }
 
-// SetCores changes the set of JAM cores to which packages are sent. Packages that
-// are on their way stay on their cores. The list must have at least one core of the
-// chain, and no core twice. The change survives a restart.
+// SetCores changes the set of JAM cores that packages are sent to. Packages that are on
+// their way stay on their cores. The list must have at least one core of the chain, and
+// no core twice. The change survives a restart.
 //
 // From Gray Paper 0.8.0 on, only the cores below a third of the number of active
-// validators are active. A package for another core is never reported, which costs
-// a retry. The error wraps bundlequeue.ErrUnknownEvent or ErrStopped.
+// validators are active. A package for another core is never reported, which costs a
+// retry. The error wraps bundlequeue.ErrUnknownEvent or ErrStopped.
 func (e *engine) SetCores(ctx context.Context, cores []jamq.CoreIndex) error {
 	return e.inTurn(ctx, func() error {
 		if err := e.step(bundlequeue.Cores{Cores: cores}); err != nil {

@@ -26,8 +26,8 @@ const (
 	// recordMark is written when the leader begins a checkpoint. The checkpoint contains the state
 	// after this record.
 	recordMark = 'M'
-	// recordDoubt is written when the log may have lost records. recordTrust is written when
-	// the lost records can no longer matter: see the explanation in doubt.go.
+	// recordDoubt is written when the log may have lost records. recordTrust is written
+	// when the lost records can no longer matter: see doubt.go.
 	recordDoubt, recordTrust = 'D', 'T'
 )
 
@@ -58,19 +58,19 @@ type records struct {
 	broken chan struct{}
 }
 
-// These are the names by which Health.Calls shows the two kinds of writes to the log.
+// These are the names of the writes to the log in Health.Calls.
 const logAppend, logReplace = "Log.Append", "Log.Replace"
 
-// writing is a call of append that waits for its records to be written. over is true when the
-// records are written or have failed, and err is then the result. Only the goroutine that has
-// acquired records.writer uses over and err.
+// writing is a call of append that waits for its records to be written. over is set when
+// the records are written or have failed, and err is the result. Only the goroutine that
+// has acquired records.writer uses these two fields.
 type writing struct {
 	records [][]byte
 	over    bool
 	err     error
 }
 
-// first returns the first record of the log, or nil if the log is empty.
+// first returns the first record, or nil if the log is empty.
 func (r *records) first() (record []byte, err error) {
 	stop := errors.New("enough")
 	err = r.log.Replay(func(first []byte) error {
@@ -93,11 +93,12 @@ func newRecords(log Log, h host, calls *calls) records {
 	return records{log: log, host: h, calls: calls, writer: semaphore.NewWeighted(1), broken: make(chan struct{})}
 }
 
-// append writes the given records to the log, all or none, after the changes that the rollup has
-// made before the call. If it returns nil, both are durable. It can be called concurrently. The
-// error wraps one of these:
+// append writes the given records to the log, all or none, after the changes that the
+// rollup has made before the call. If append returns nil, the records and the changes are
+// durable. It can be called concurrently. The error wraps one of these:
 //
-//   - ErrStopped: the records were not written. The changes may have been written by another call.
+//   - ErrStopped: the records were not written. The changes may have been written by
+//     another call.
 //   - ErrLog: it is unknown whether anything was written.
 func (r *records) append(all ...[]byte) error {
 	w := &writing{records: all}
@@ -138,8 +139,7 @@ func (r *records) writeSome() {
 	}
 }
 
-// write writes the changes of the rollup, followed by the given records, in one
-// append.
+// write appends the rollup's changes and then the given records.
 func (r *records) write(more [][]byte) error {
 	if err := r.failure(); err != nil {
 		return err
@@ -242,14 +242,14 @@ func (r *records) stop() {
 	}
 }
 
-// failure returns the error with which all writes fail from now on, or nil if the log works.
+// failure returns the error with which all writes fail from now on, or nil.
 func (r *records) failure() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.err
 }
 
-// weight measures how much records make the log grow, in the unit of
+// weight returns by how much records make the log grow, in the unit of
 // Config.CheckpointEvery. Each record counts as one, and as one more for each full 16
 // KiB, because a few records with large blocks also make the log large.
 func weight(all ...[]byte) (n int) {
@@ -261,8 +261,8 @@ func weight(all ...[]byte) (n int) {
 }
 
 // grew reports whether the log has grown enough for a new checkpoint. The records since
-// the last checkpoint must weigh at least as much as that checkpoint, so that a large
-// state is written less often, and at least as much as every. more is added to both.
+// the last checkpoint must weigh at least as much as every, and at least as much as that
+// checkpoint, so that a large state is written less often. more raises both limits.
 func (r *records) grew(every, more int) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -74,8 +74,8 @@ func (e *engine) takeLead(ctx context.Context) error {
 	return e.leaveChain(ctx)
 }
 
-// recoverOperations lets the rollup accept operations. From now on, this builder
-// may write to the log.
+// recoverOperations tells the rollup that it may accept operations, because this builder
+// may write to the log from now on.
 func (e *engine) recoverOperations(ctx context.Context) error {
 	if err := guard(func() error { return e.host.recovered(ctx, e.save) }); err != nil {
 		return err
@@ -90,9 +90,8 @@ func (e *engine) recoverOperations(ctx context.Context) error {
 	return nil
 }
 
-// recovered returns the information with which Network.Follow begins: the JAM
-// blocks at which the feed continues, and the packages that were sent and whose
-// blocks are not final.
+// recovered returns what Network.Follow needs to begin: the JAM blocks after which the
+// feed continues, and the packages that were sent and whose blocks are not final.
 func (e *engine) recovered() submit.Recovery {
 	found := submit.Recovery{Finalized: e.queue.Finalized(), Best: e.queue.Best(), Logger: e.log}
 	for _, info := range e.queue.Infos() {
@@ -134,9 +133,9 @@ func (e *engine) beginLog(ctx context.Context, c *checkpoint, state [][]byte) (e
 // log.
 func (e *engine) beginAt(first uint64) { e.chain.first, e.cfg.Queue.FirstNumber = first, first }
 
-// hold sets whether the builder holds back packages because it continues after a
-// restart. It then makes and sends no packages until newer blocks have shown what
-// has happened on the JAM chain in the meantime: see Config.HoldTimeout.
+// hold sets whether the builder holds back packages after a restart. If so, it makes and
+// sends none until newer JAM blocks have shown what has happened in the meantime: see
+// Config.HoldTimeout.
 func (e *engine) hold(restarted bool) {
 	e.repeating, e.requests.held = restarted, restarted
 	e.note(func(h *Health) { h.Held = restarted })
@@ -160,10 +159,10 @@ func (e *engine) continueLog(ctx context.Context) error {
 	return nil
 }
 
-// reconfigure applies the configuration of this run to the queue if it differs from
-// that of the last run, and writes it to the log. A restart repeats each step under
-// the configuration under which the step was made, so this record must come before
-// the steps of this run.
+// reconfigure applies the configuration of this run to the queue if it differs from that
+// of the last run, and writes it to the log. A restart repeats each step under the
+// configuration that the step was made with, so this record must come before the steps of
+// this run.
 func (e *engine) reconfigure(before []byte) error {
 	raw := encodeConfig(&e.cfg.Queue)
 	if bytes.Equal(before, raw) {
@@ -175,8 +174,8 @@ func (e *engine) reconfigure(before []byte) error {
 	return e.records.append(append([]byte{recordConfig}, raw...))
 }
 
-// configure applies a configuration that encodeConfig has encoded to the queue. The error wraps
-// ErrCorrupt if the configuration cannot be decoded; otherwise it is an error of the queue.
+// configure applies an encoded configuration to the queue. The error wraps ErrCorrupt if
+// the configuration cannot be decoded; otherwise it is an error of the queue.
 func (e *engine) configure(raw []byte) (err error) {
 	var cfg bundlequeue.Config
 	if err := json.Unmarshal(raw, &cfg); err != nil {
@@ -186,7 +185,7 @@ func (e *engine) configure(raw []byte) (err error) {
 	return err
 }
 
-// root returns the root of the rollup's newest state. The only error is a panic of Root.
+// root returns the rollup's root. The only error is a panic of Root.
 func (e *engine) root() (root common.Hash, err error) {
 	err = e.calls.make(context.Background(), "Rollup.Root", func() error { root = e.host.root(); return nil })
 	return root, err
@@ -218,8 +217,7 @@ func (e *engine) leaveChain(ctx context.Context) error {
 }
 
 // replay reads the log, while Open recovers and while Run follows another process. It
-// repeats the effects that each record had on the engine and the rollup of the process
-// that wrote the record.
+// repeats for each record the effects that the record had in the process that wrote it.
 type replay struct {
 	*engine
 	ctx   context.Context
@@ -249,9 +247,9 @@ func (r *replay) run() error {
 	return nil
 }
 
-// again processes the next record of the log. A log begins with a checkpoint of
-// several records: again collects them, and restores the checkpoint when it is
-// complete. It passes each later record to redo.
+// again processes the next record of the log. The first records of a log are a
+// checkpoint: again collects them, and restores the checkpoint when it is complete. It
+// passes each later record to redo.
 func (r *replay) again(record []byte) error {
 	if len(record) == 0 {
 		return fmt.Errorf("%w: an empty record", ErrCorrupt)
@@ -312,8 +310,8 @@ func (r *replay) redo(kind byte, body []byte) error {
 	return fmt.Errorf("%w: a record of kind %q", ErrCorrupt, kind)
 }
 
-// stepAgain repeats a step of the queue that a record contains, and then its consequences in the
-// chain and in the rollup.
+// stepAgain repeats a step of the queue from a record, and its consequences in the chain
+// and the rollup.
 func (r *replay) stepAgain(body []byte) error {
 	now, ev, err := bundlequeue.DecodeRecord(body)
 	if err != nil {

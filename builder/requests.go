@@ -11,8 +11,8 @@ import (
 	"github.com/jamq/jamq/submit"
 )
 
-// requests tracks the builder's work on the Build and Send effects, by which the queue
-// requests packages and sends. Except for work, the fields are used only inside inTurn
+// requests tracks the work on the effects Build and Send, with which the queue requests
+// that a package is made or sent. Except for work, the fields are used only inside inTurn
 // or while Open recovers.
 type requests struct {
 	working map[uint64]struct{} // tickets of the requests whose goroutine runs
@@ -36,7 +36,7 @@ func (e *engine) act(effect bundlequeue.Effect) {
 	}
 }
 
-// start runs work in a goroutine, unless a goroutine is already working on the same ticket.
+// start runs work in a goroutine, unless one is working on the ticket already.
 func (e *engine) start(ticket uint64, work func()) {
 	if _, twice := e.requests.working[ticket]; twice {
 		return
@@ -45,8 +45,7 @@ func (e *engine) start(ticket uint64, work func()) {
 	e.requests.work.Go(work)
 }
 
-// actOnOpen begins the work on all open requests of the queue that no goroutine is
-// working on yet.
+// actOnOpen begins the work on all open requests that no goroutine works on.
 func (e *engine) actOnOpen() {
 	for _, effect := range e.queue.Open() {
 		e.act(effect)
@@ -64,9 +63,9 @@ func (e *engine) release() {
 	e.actOnOpen()
 }
 
-// endHold ends the wait after a restart, because Config.HoldTimeout has passed. It does not end the
-// wait after a loss of records, which needs a recent JAM block; if there is none yet, endHold logs
-// this for the operator.
+// endHold ends the wait after a restart, because Config.HoldTimeout has passed. If
+// records may be lost, the wait goes on, because it needs a recent JAM block. If there
+// was none yet, endHold tells the operator.
 func (e *engine) endHold() {
 	if e.doubt.lost && !e.doubt.seen {
 		e.log.Error("builder: it makes no package, because the log may have lost records, and no recent JAM block shows how long it has to wait; check the clock of this machine and the JAM node, or resume the builder if nothing was lost", "slots", -e.ahead(e.queue.Best().Slot))
@@ -74,8 +73,7 @@ func (e *engine) endHold() {
 	e.release()
 }
 
-// pause stops the builder from making and sending packages after a fatal error,
-// until unpause is called.
+// pause stops all making and sending of packages until unpause is called.
 func (e *engine) pause(err error) {
 	e.requests.paused = err
 	e.note(func(h *Health) { h.Paused = err })
@@ -112,9 +110,9 @@ func (e *engine) build(r bundlequeue.Build) {
 	e.answer(r.Ticket, nil, func() error { return e.stepBuilt(&built) })
 }
 
-// stepBuilt passes a finished package to the queue, and records in Health whether the queue can use
-// it. If the package does not meet the request, stepBuilt answers that the build has failed. A
-// package that was dead when it was ready counts as ErrUseless.
+// stepBuilt passes a finished package to the queue, and records in Health whether the
+// queue can use it. If the package does not meet the request, stepBuilt reports the build
+// as failed to the queue. A package that was dead when it was ready counts as ErrUseless.
 func (e *engine) stepBuilt(built *bundlequeue.Built) error {
 	err := e.step(*built)
 	switch {
@@ -154,9 +152,9 @@ func (e *engine) pack(ctx context.Context, r *bundlequeue.Build) (built bundlequ
 	return bundlequeue.Built{Ticket: r.Ticket, Package: pkg.Hash, Context: pkg.Context, Bundle: appendPackage(nil, &pkg)}, err
 }
 
-// awaitApplied waits until the rollup has applied a block, and returns the block with its body,
-// which header lacks. It returns an error if the block is not in the chain any more, or if ctx
-// ends.
+// awaitApplied waits until the rollup has applied a block, and returns the block with its
+// body, which header lacks. It returns an error if the block is no longer in the chain,
+// or if ctx ends.
 func (e *engine) awaitApplied(ctx context.Context, header *block) (block, error) {
 	for {
 		b, there, applied, moved := e.chain.find(header.commitment)
@@ -197,10 +195,10 @@ func (e *engine) send(r bundlequeue.Send) {
 	e.answer(r.Ticket, err, func() error { return e.step(sent) })
 }
 
-// answer reports the outcome of a request to the queue by calling step. If outcome is a
-// fatal error, answer first pauses the builder, so that the effects of this step begin
-// no new work. A step may return ErrNotExpected if the queue has canceled the request
-// in the meantime; answer ignores that.
+// answer reports the outcome of a request to the queue by calling step. If the outcome is
+// a fatal error, answer first pauses the builder, so that the effects of step begin no
+// new work. If the queue has canceled the request in the meantime, step returns
+// ErrNotExpected, which answer ignores.
 func (e *engine) answer(ticket uint64, outcome error, step func() error) {
 	err := e.inTurn(e.ctx, func() error {
 		delete(e.requests.working, ticket)
@@ -226,9 +224,9 @@ func (e *engine) sleepUntil(t time.Time) bool {
 	}
 }
 
-// stillActs reports whether the builder may continue the work on a ticket. If the builder is
-// paused, stillActs removes the ticket from working, so that unpause can begin the work again; the
-// request stays open in the queue.
+// stillActs reports whether the builder may continue the work on a request. If the
+// builder is paused, stillActs removes the request's ticket from working, so that unpause
+// can begin the work again.
 func (e *engine) stillActs(ticket uint64) (acts bool) {
 	err := e.inTurn(e.ctx, func() error {
 		if acts = e.requests.paused == nil; !acts {

@@ -74,8 +74,7 @@ func appendBlock(to []byte, b *block) []byte {
 	return wire.AppendBytes(appendRoots(to, b), b.raw)
 }
 
-// readBlock decodes the output of appendBlock. It leaves the body in its encoding;
-// decode decodes that too.
+// readBlock decodes the output of appendBlock, except the body, which decode decodes.
 func readBlock(raw []byte) (block, error) {
 	r := wire.NewReader(raw)
 	b := readRoots(r)
@@ -118,9 +117,9 @@ var ErrVersion = errors.New("builder: the log has another version; drain the bui
 // builder can have written.
 var ErrCorrupt = errors.New("builder: the log is corrupt")
 
-// checkpoint is the first record of a log. It contains the chain, the configuration
-// of the queue, and the numbers of records that follow with the state of the rollup
-// and with the snapshot of the queue.
+// checkpoint is the first record of a log. It contains the chain, the configuration of
+// the queue, and the counts of the records that follow, with the state of the rollup and
+// the snapshot of the queue.
 type checkpoint struct {
 	serial  uint64
 	noted   uint64 // number of the last event

@@ -59,7 +59,7 @@ func (e *engine) Submit(ctx context.Context, op []byte) error {
 	return e.save()
 }
 
-// slowWrite is how long a write to the log may take before operations are refused.
+// slowWrite is how long a write may take before Submit refuses operations.
 const slowWrite = 5 * time.Second
 
 // Busy returns an error that wraps ErrBusy if a write to the log has been running
@@ -75,8 +75,8 @@ func (e *engine) Busy() error {
 	return nil
 }
 
-// save writes all changes that the rollup has made before the call to the log. When it returns nil,
-// they are durable.
+// save writes to the log all changes that the rollup has made before the call. When it
+// returns nil, the changes are durable.
 func (e *engine) save() error {
 	e.wake() // a block can be made of the changes meanwhile
 	return e.records.append()

@@ -24,8 +24,8 @@ type Event struct {
 	Effect bundlequeue.Effect
 }
 
-// keptEvents is the number of newest events that a builder keeps in memory for
-// Watch, at least. It keeps up to twice as many.
+// keptEvents is the minimum number of events that a builder keeps in memory for Watch. It
+// keeps the newest events, and up to twice this number.
 const keptEvents = 4096
 
 // Watch follows the builder for a user interface or a log. It calls f at once, and
@@ -92,8 +92,8 @@ func (c *chain) note(now time.Time, effects []bundlequeue.Effect) {
 	}
 }
 
-// since returns the events after a number that are still in memory, the number of
-// the newest event, and the heads. The channel moved is closed when there are new
+// since returns the events with numbers above after that are still in memory, the number
+// of the newest event, and the heads. The channel moved is closed when there are new
 // events or the heads may have changed.
 func (c *chain) since(after uint64) (events []Event, end uint64, heads canonical.Heads, moved <-chan struct{}) {
 	c.mu.Lock()

@@ -62,8 +62,8 @@ func (w Window) Open(t time.Time) bool {
 	return left <= w.Opens && left > w.Closes
 }
 
-// NextOpen returns t if the window is open at t, and otherwise the next time at
-// which it opens. Both are times of the host's clock.
+// NextOpen returns t if the window is open at t, and otherwise the next time when it
+// opens. Both are times of the host's clock.
 func (w Window) NextOpen(t time.Time) time.Time {
 	if w.Open(t) {
 		return t

@@ -46,14 +46,13 @@ func (e *engine) work(ctx context.Context) error {
 	}
 }
 
-// workOnce does one piece of work. If a call of Apply or Undo is still open, it
-// makes the first such call. Otherwise it calls Final, makes a checkpoint if one is
-// due, and produces a new block. It reports whether it should be called again at
-// once.
+// workOnce does one piece of work. If a block must still be applied or undone, it makes
+// that call. Otherwise it calls Final, makes a checkpoint if one is due, and produces a
+// new block. It reports whether it should be called again at once.
 //
 // Failures of Final, Propose, Codec and Checkpoint are logged and not returned. If
-// workOnce returns an error, the worker must not do anything else first: Apply,
-// Undo or Root has failed, the log has failed, or the builder stops.
+// workOnce returns an error, the worker must not do anything else first: Apply, Undo or
+// Root has failed, the log has failed, or the builder stops.
 func (e *engine) workOnce(ctx context.Context) (more bool, err error) {
 	if t, some := e.chain.next(); some {
 		if err := e.carry(ctx, t); err != nil {
@@ -84,10 +83,10 @@ func (e *engine) workOnce(ctx context.Context) (more bool, err error) {
 	return false, nil
 }
 
-// carry calls Apply or Undo for a task, and compares the root of the rollup with the root in the
-// log. If the roots differ, the error wraps ErrDiverged and the builder stops. After any other
-// error the worker calls carry again for the same task. If only Root panicked, that second call
-// does not repeat Apply or Undo.
+// carry calls Apply or Undo for a task, and compares the root of the rollup with the root
+// in the log. If the roots differ, the error wraps ErrDiverged and the builder stops.
+// After any other error the worker calls carry again. If Apply or Undo had already
+// succeeded by then, because only Root panicked, the second call does not repeat it.
 func (e *engine) carry(ctx context.Context, t task) error {
 	want := t.block.Root
 	if t.kind == undo {
@@ -193,8 +192,8 @@ func checkSize(name string, number uint64, size int) error {
 	return nil
 }
 
-// propose calls Propose. If an earlier block fails during the call, follow cancels the context of
-// the call, because the proposal is then worthless.
+// propose calls Propose. If an earlier block fails during the call, the proposal is
+// worthless, so follow cancels the context of the call.
 func (e *engine) propose(ctx context.Context, number uint64) (body any, root common.Hash, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -2,11 +2,10 @@ package bundlequeue
 
 import "fmt"
 
-// adopt processes an Adopt event. The event is for a bundle that JAM has
-// accumulated with a package that the queue does not know; it must be the oldest
-// bundle that is not final. adopt makes that bundle final and removes it at once,
-// together with all bundles before it. The bundle cannot stay, because the next
-// bundle would then have to name one of the known packages as a prerequisite.
+// adopt processes an Adopt event: JAM has accumulated the oldest bundle that is not
+// final, with a package that the queue does not know. adopt makes that bundle final and
+// removes it at once, together with all bundles before it. If the bundle stayed, the next
+// bundle would have to name one of the known packages as a prerequisite.
 func (q *Queue) adopt(ev Adopt) error {
 	it := q.at(q.active)
 	if it == nil || it.number != ev.Number || it.state == Reserved {

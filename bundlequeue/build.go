@@ -9,10 +9,10 @@ import (
 	"github.com/jamq/jamq/anchor/chainview"
 )
 
-// mayBuild reports whether a new package for a bundle may be requested now. The bundle
-// must not be only reserved, given up or failed, and must not wait after a failed or
-// useless build. mayBuild does not check the safety rule that no chain may accumulate
-// two packages of a bundle (promise B1), because admissible does.
+// mayBuild reports whether a new package for a bundle may be requested now. It returns
+// false if the bundle is reserved, given up or failed, and while the bundle waits after a
+// failed or useless build. It does not check that no chain may accumulate two packages of
+// a bundle (promise B1), because admissible does.
 func (q *Queue) mayBuild(it *item) bool {
 	t := it.troubles()
 	return it.state != Reserved && !q.ended(it) && q.now >= it.notBefore &&
@@ -58,10 +58,9 @@ func (q *Queue) buildEffect(it *item, at, minAnchor anchor.Point, offset int) Bu
 	}
 }
 
-// anchorAgain chooses an anchor for a build request that the host has not answered
-// before a restart. The request needs a new anchor because the first one may have left
-// the best chain in the meantime. When the host answers, built checks whether the
-// package still fits.
+// anchorAgain chooses a new anchor for a build request that was still open at a restart,
+// because the first anchor may have left the best chain in the meantime. When the host
+// answers, built checks whether the package still fits.
 func (q *Queue) anchorAgain(it *item) (at, least anchor.Point, offset int) {
 	least, _ = q.allDead(it)
 	if r := it.request; !r.minAnchor.IsZero() {
@@ -107,9 +106,9 @@ func (q *Queue) buildBlocks() int {
 	return blocks
 }
 
-// noteReorgs marks the open build requests whose minAnchor, the oldest block that
-// the host may use as the anchor, has left the best chain. If the host then answers
-// with an older anchor, the answer is not counted as a mistake of the host.
+// noteReorgs marks the open build requests whose minAnchor, the oldest block that the
+// host may use as the anchor, has left the best chain. For such a request, an older
+// anchor in the host's answer does not count as a mistake of the host.
 func (q *Queue) noteReorgs() {
 	// The loop may run in any order: each request is changed by itself.
 	for _, it := range q.builds {
@@ -136,10 +135,10 @@ func (q *Queue) learnBuild(r *request, failed bool) {
 	q.buildTimes = append(q.buildTimes, took)
 }
 
-// built processes the package with which the host answers a build request. It returns an error if
-// the host has made a mistake. If the package can no longer be accumulated because the chain moved
-// on during the build, built discards the package without an error and emits a Died effect with the
-// reason.
+// built processes the package in the host's answer to a build request. It returns an
+// error if the host has made a mistake. If the package can no longer be accumulated
+// because the chain moved on during the build, built discards the package without an
+// error and emits a Died effect with the reason.
 func (q *Queue) built(now instant, ev Built) error {
 	it := q.builds[ev.Ticket]
 	if it == nil {
@@ -181,8 +180,8 @@ func (q *Queue) built(now instant, ev Built) error {
 	return nil
 }
 
-// checkBuilt returns an error if the package must not be sent, but only for reasons
-// that the host could have known, for example a missing prerequisite.
+// checkBuilt returns an error if the package must not be sent, but only for reasons that
+// the host could have known, for example that it lacks a prerequisite.
 func (q *Queue) checkBuilt(it *item, at anchor.Point, onBest bool, ev *Built) error {
 	r := it.request
 	for _, need := range r.prerequisites {
@@ -260,10 +259,10 @@ func (q *Queue) closeRequest(it *item) {
 	}
 }
 
-// prune forgets the versions of a bundle that no chain can accumulate any more and
-// that are not losses, so that memory stays bounded no matter how often the bundle
-// is rebuilt. It remembers the latest block at which one of them died, because
-// later versions must not be anchored before that block.
+// prune forgets the packages of a bundle that no chain can accumulate, so that memory
+// stays bounded no matter how often the bundle is rebuilt. It keeps those that count as
+// losses. It remembers the latest block at which a forgotten package died, because later
+// packages must not be anchored before that block.
 func (q *Queue) prune(it *item) {
 	it.versions = slices.DeleteFunc(it.versions, func(v *version) bool {
 		if v.lost || !q.finallyDead(v) {

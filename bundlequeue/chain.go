@@ -26,12 +26,12 @@ func (q *Queue) watch(pkg jamq.PackageHash, c *jamq.RefineContext) (*chainview.T
 	return trace, err
 }
 
-// anchorAt returns the block of the best chain that lies offset blocks behind the newest one. If
-// least is newer than that block, anchorAt returns least. actual is the offset of the returned
-// block.
+// anchorAt returns the block of the best chain that lies offset blocks behind the newest
+// one, or least if least is newer. actual is the offset of the returned block.
 //
-// ok is false if no block is suitable as an anchor yet. The newest block never is, because the
-// state root of a block becomes public only with its child (rule R1, Gray Paper 11.33).
+// ok is false if no block is suitable as an anchor yet. The newest block never is,
+// because the state root of a block becomes public only with its child (rule R1, Gray
+// Paper 11.33).
 func (q *Queue) anchorAt(least anchor.Point, offset int) (at anchor.Point, actual int, ok bool) {
 	best := q.view.Best().Height
 	height := best - min(uint64(offset), best)
@@ -53,10 +53,9 @@ func (q *Queue) finallyAccumulated(v *version) bool {
 	return !at.IsZero() && at.Height <= q.view.Finalized().Height
 }
 
-// finallyDead reports whether no chain can ever accumulate a package. There are two
-// cases: the package was never sent, or it is dead at the finalized block. A
-// package of the second kind stays dead, because every future chain contains that
-// block.
+// finallyDead reports whether no chain can ever accumulate a package, because it was
+// never sent, or because it is dead at the finalized block. In the second case it stays
+// dead, because every future chain contains that block.
 func (q *Queue) finallyDead(v *version) bool {
 	s := v.trace.Status()
 	return !v.sent || s.Dead != anchor.Alive && s.DeadSince.Height <= q.view.Finalized().Height

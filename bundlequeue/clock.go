@@ -11,8 +11,8 @@ func instantOf(t time.Time) instant { return instant(t.UnixNano()) }
 
 func (i instant) time() time.Time { return time.Unix(0, int64(i)).UTC() }
 
-// readClock returns the time that the queue uses for an event. Usually this is now, but not before
-// the time of the last event, unless the clock went back by more than jitter.
+// readClock returns the time that the queue uses for an event. This is now or, if the
+// clock went back by at most jitter, the time of the last event.
 func (q *Queue) readClock(now time.Time) instant {
 	at := instantOf(now)
 	if at >= q.now-jitter {

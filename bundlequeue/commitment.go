@@ -14,14 +14,14 @@ import (
 // because numbers are used again after a failure, so the queue recognizes blocks by
 // their commitments.
 
-// spent is the commitment of a bundle that has failed. No later bundle may use it or build on it.
+// spent is the commitment of a failed bundle, which no later bundle may use.
 type spent struct {
 	commitment common.Hash
 	place      uint64 // position of the failed bundle in the queue
 }
 
-// maxSpent is the maximum number of commitments of failed bundles that the queue
-// remembers, so that memory stays bounded. The queue forgets the oldest ones first.
+// maxSpent is how many commitments of failed bundles the queue remembers at most, so that
+// memory stays bounded. It forgets the oldest first.
 const maxSpent = 1 << 14
 
 // checkCommitments checks whether a bundle may be enqueued at the given position:
@@ -42,9 +42,9 @@ func (q *Queue) checkCommitments(place uint64, ev *Enqueue) error {
 	return nil
 }
 
-// commitmentBefore returns the commitment on which a bundle at the given position must
-// have been executed: that of the bundle before it. It returns zero if the host has not
-// given one.
+// commitmentBefore returns the commitment of the bundle before the given position, which
+// a bundle at that position must have been executed on. It returns zero if the host has
+// not given one.
 func (q *Queue) commitmentBefore(place uint64) common.Hash {
 	if place == q.firstPlace {
 		return q.base
@@ -71,9 +71,9 @@ func (q *Queue) spend(it *item) {
 	q.spent = append(q.spent, spent{it.commitment, it.place})
 }
 
-// forgetSpent forgets a failed bundle when the bundle that took its position in the
-// queue is final. A host cannot build on the failed bundle by mistake any more, because
-// the parent of its block is no longer the head.
+// forgetSpent forgets a failed bundle when the bundle that took its position in the queue
+// is final. A host can no longer build on the failed bundle by mistake, because the
+// parent of its block is no longer the head.
 func (q *Queue) forgetSpent() {
 	q.spent = slices.DeleteFunc(q.spent, func(s spent) bool {
 		if s.place < q.active {
@@ -84,8 +84,8 @@ func (q *Queue) forgetSpent() {
 }
 
 // commit records the commitments of an enqueued bundle and of the block on which the
-// bundle was executed. If the number before is only reserved, the bundle that later
-// fills it must have exactly that second commitment.
+// bundle was executed. If the bundle before it is only reserved, the host must fill the
+// reservation with a bundle that has this second commitment.
 func (q *Queue) commit(it *item, ev *Enqueue) {
 	it.commitment, it.awaited = ev.Commitment, nil
 	if parent := ev.Parent; parent != (common.Hash{}) {
@@ -98,8 +98,8 @@ func (q *Queue) commit(it *item, ev *Enqueue) {
 	q.use(ev.Commitment)
 }
 
-// setBase sets the commitment of the block on which the first bundle in the queue
-// was executed. The queue has already forgotten the bundle of that block.
+// setBase sets the commitment of the block on which the first bundle in the queue was
+// executed. The queue no longer has a bundle for that block.
 func (q *Queue) setBase(commitment common.Hash) {
 	delete(q.commitments, q.base)
 	q.base = commitment

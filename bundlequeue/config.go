@@ -128,14 +128,13 @@ func validateCores(spec *jamq.ChainSpec, cores []jamq.CoreIndex) error {
 	return nil
 }
 
-// unsettledVersions is how many more packages of a bundle the queue remembers because a
-// reorg may revive them: they are dead on the best chain but not yet on the finalized
-// chain, and do not count as losses. The limit bounds the memory while finality is
-// stalled and no guarantor can be reached.
+// unsettledVersions is how many packages of a bundle the queue remembers in addition to
+// the lost ones. They are dead on the best chain but not yet on the finalized chain, so a
+// reorg may revive them. The limit bounds the memory while finality is stalled and no
+// guarantor can be reached.
 const unsettledVersions = 8
 
-// maxVersions returns the maximum number of packages of one bundle that the queue remembers at a
-// time.
+// maxVersions returns how many packages of one bundle the queue remembers at most.
 func (c *Config) maxVersions() int { return c.MaxVersionRetries + 1 + unsettledVersions }
 
 // backoff returns how long to wait after the given number of consecutive failures,

@@ -7,9 +7,9 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// cores is the set of JAM cores to which a queue sends packages. It knows which
-// bundle uses each core. No two bundles share a core (promise B4), because a core
-// carries only one report at a time.
+// cores is the set of JAM cores that a queue sends packages to. It knows which bundle
+// uses each core. No two bundles share a core (promise B4), because a core carries only
+// one report at a time.
 type cores struct {
 	list []core
 	free int // cores available to bundles
@@ -22,8 +22,8 @@ type cores struct {
 type core struct {
 	index  jamq.CoreIndex
 	holder *item // nil: free
-	// leaving is true if the core is no longer in the set but a bundle still uses it. The core is
-	// removed when that bundle releases it.
+	// leaving is true if the core has left the set but a bundle still uses it. The core
+	// is removed when that bundle releases it.
 	leaving bool
 }
 
@@ -50,8 +50,7 @@ func (c *cores) set(indices []jamq.CoreIndex) {
 	}
 }
 
-// inUse returns the number of cores in the set. It does not count the cores that are no
-// longer in the set but still used by a bundle.
+// inUse returns the number of cores in the set, without those that are leaving.
 func (c *cores) inUse() int {
 	n := 0
 	for i := range c.list {

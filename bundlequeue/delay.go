@@ -7,15 +7,14 @@ import (
 	"github.com/jamq/jamq/anchor"
 )
 
-// Delay describes the bundle that holds up the queue, for alarms and status pages:
-// the first bundle for which no package has been submitted yet. All later bundles
-// wait for it.
+// Delay describes the bundle that holds up the queue, for alarms and status pages: the
+// first bundle without a submitted package. All later bundles wait for it.
 type Delay struct {
 	// Number is the number of the bundle's rollup block.
 	Number uint64
-	// Since is the time at which the bundle began to wait. It is the latest of three times:
-	// when the bundle was enqueued, when its last submitted package died, and when the package
-	// of the bundle before it was first sent.
+	// Since is when the bundle began to wait. It is the latest of three times: when the
+	// bundle was enqueued, when its last submitted package died, and when the package of
+	// the bundle before it was first sent.
 	Since time.Time
 	// Reason describes in words why the bundle waits.
 	Reason string
@@ -25,10 +24,10 @@ type Delay struct {
 	FailedBuilds, UselessBuilds int
 }
 
-// Delayed returns the first bundle for which no package has been submitted yet, or
-// false if there is none. In normal operation every bundle waits for a short time,
-// so a host should raise an alarm only after a long wait. Some waits never end by
-// themselves; the host can end them with [GiveUp].
+// Delayed returns the first bundle without a submitted package, or false if there is
+// none. In normal operation every bundle waits for a short time, so a host should raise
+// an alarm only after a long wait. Some waits never end by themselves; the host can end
+// them with [GiveUp].
 func (q *Queue) Delayed() (Delay, bool) {
 	for place := max(q.active, q.frontier); place < q.end(); place++ {
 		if it := q.at(place); it.state < Guaranteed && !it.left() {

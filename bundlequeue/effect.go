@@ -78,13 +78,13 @@ type Changed struct {
 	Commitment common.Hash
 	// From is the state before this step and To the state after it. The two always differ.
 	From, To State
-	// Version and Package identify the package because of which the bundle is in the new state.
-	// Both are zero if there is no such package, as in Queued. Version alone is 0 if the bundle was
-	// adopted: see [Adopt].
+	// Version and Package identify the package that has brought the bundle into the new
+	// state. Both are zero if there is no such package, for example if the bundle is
+	// Queued for a new one. Version alone is 0 if the bundle was adopted: see [Adopt].
 	Version int
 	Package jamq.PackageHash
-	// Core is the core that the bundle uses now or, if it uses none, the core to which its last
-	// package was sent.
+	// Core is the core that the bundle uses now or, if it uses none, the core that its
+	// last package was sent to.
 	Core jamq.CoreIndex
 	// At is the JAM block that proves the states Guaranteed, Accumulated and Finalized. It is zero
 	// for the other states.
@@ -107,30 +107,29 @@ type Died struct {
 	Unsent bool
 }
 
-// Failed gives a bundle back to the host, because the finalized chain has
-// accumulated none of its packages, and no chain ever can. The host does three
-// things:
+// Failed gives a bundle back to the host, because the finalized chain has accumulated
+// none of its packages, and no chain ever can. The host does three things:
 //
 //   - It puts the transactions of the block back into its pool.
 //   - It discards the state after the block.
-//   - It does the same for the bundles after it, whose Failed effects follow in
-//     order. They were executed on a state that will not exist, so their
-//     transactions must be executed again, and their numbers will be used again.
+//   - It does the same for the bundles after it, whose Failed effects follow in order.
+//     They were executed on a state that will not exist, so their transactions must be
+//     executed again, and their numbers will be used again.
 //
-// A bundle with a lower number may fail in a later step. Its transactions belong
-// before those of the bundles that failed earlier.
+// A bundle with a lower number may fail in a later step. Its transactions belong before
+// those of the bundles that failed earlier.
 //
-// The queue no longer remembers the bundle. A driver that must survive a crash
-// therefore takes the bundle back before it records the next event, and after a
-// restart it takes back the bundles that the last record returns: see [Replay].
+// The queue does not remember a failed bundle. A driver that must survive a crash
+// therefore takes the bundle back before it records the next event. After a restart it
+// takes back the bundles that the last record returns: see [Replay].
 type Failed struct {
-	// Number, Commitment and Bundle are those of the Enqueue event, but Number includes the
-	// changes of later Rekey events.
+	// Number, Commitment and Bundle are those of the Enqueue event. If Rekey events have
+	// changed the number since, Number is the new one.
 	Number     uint64
 	Commitment common.Hash
 	Bundle     []byte
-	// Cause is the number of the bundle that has caused the failure: Number itself, or the number
-	// of an earlier bundle on which this one was executed.
+	// Cause is the number of the bundle that has caused the failure: Number itself, or
+	// the number of an earlier bundle that this one was executed on.
 	Cause uint64
 	// Lost is the number of lost packages of the bundle that has caused the failure. It is 0 if
 	// the host gave that bundle up or released its number.

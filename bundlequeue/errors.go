@@ -25,10 +25,11 @@ var (
 	// required prerequisite, or its hash was used before. The request stays open, so the host must
 	// answer it again, with a different package or with BuildFailed.
 	ErrInadmissible = errors.New("bundlequeue: inadmissible package")
-	// ErrUnknownAnchor means that a package is anchored to a block that the queue has not imported:
-	// a wrong block, or one that the host has not passed to the queue yet. The returned error also
-	// wraps ErrInadmissible. If finality has moved since the request, the queue may have forgotten
-	// the block; it then discards the package without an error: see [Built].
+	// ErrUnknownAnchor means that a package is anchored to a block that the queue has not
+	// imported: a wrong block, or one that the host has not passed to the queue yet. The
+	// returned error also wraps ErrInadmissible. If finality has moved since the request,
+	// the queue may have forgotten the block. In this case it discards the package
+	// without an error: see [Built].
 	ErrUnknownAnchor = errors.New("bundlequeue: unknown anchor")
 	// ErrUnknownEvent means that an event has an unknown type or a value that is not allowed.
 	ErrUnknownEvent = errors.New("bundlequeue: unknown event")

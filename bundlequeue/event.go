@@ -40,12 +40,14 @@ type Enqueue struct {
 	// distinguish the effects of a failed bundle from those of the bundle that replaces it. Zero
 	// means that the bundle has no commitment.
 	Commitment common.Hash
-	// Parent is the commitment of the bundle on which this one was executed. For the first bundle
-	// it is a hash that the host chooses, for example that of the genesis block.
+	// Parent is the commitment of the bundle on which this one was executed. For the
+	// first bundle it is a hash that the host chooses, for example that of the genesis
+	// block.
 	//
-	// Parent protects against a race: if the previous bundle fails while the host executes this
-	// one, Parent differs from [Queue.Head]. The queue then refuses this bundle, because the state
-	// on which it was executed does not exist any more. Zero disables this check.
+	// Parent protects against a race: if the previous bundle fails while the host
+	// executes this one, Parent differs from [Queue.Head]. The queue then refuses this
+	// bundle, because the state that it was executed on no longer exists. Zero disables
+	// this check.
 	Parent common.Hash
 	// Bundle is the data from which the host builds packages. The queue keeps the bytes without
 	// reading or changing them, and returns them with each Build effect.
@@ -82,12 +84,12 @@ type GiveUp struct {
 }
 
 // Adopt tells the queue that a bundle is final although the queue does not know the
-// package with which JAM has accumulated it. This happens if the record of that
-// package was lost. The queue forgets the bundle at once, and builds the next
-// bundle as if it were the first one.
+// package that JAM has accumulated for it. This happens if the record of that package was
+// lost. The queue forgets the bundle at once, and builds the next bundle as if it were
+// the first one.
 //
-// The queue cannot verify what Adopt claims. A host must therefore adopt a bundle
-// only if the service has accepted its block on the finalized chain.
+// The queue cannot verify what Adopt claims. A host must therefore adopt a bundle only if
+// the service has accepted its block on the finalized chain.
 type Adopt struct {
 	// Number is the rollup block number of the oldest bundle that is not final. The bundle must not
 	// be reserved.
@@ -97,10 +99,10 @@ type Adopt struct {
 	Package jamq.PackageHash
 }
 
-// Cores replaces the set of cores to which packages are sent. A bundle that uses a
-// core outside the new set stays there until its package is reported or dead. The
-// new set survives restarts. To return to the cores of the configuration, the host
-// sends a Cores event with the value of Config.Cores.
+// Cores replaces the set of cores that packages are sent to. A bundle that uses a core
+// outside the new set stays there until its package is reported or dead. The new set
+// survives restarts. To return to the cores of the configuration, the host sends a Cores
+// event with the value of Config.Cores.
 type Cores struct {
 	// Cores lists the new cores of the chain. There must be at least one,
 	// without duplicates.

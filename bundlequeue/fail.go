@@ -15,9 +15,9 @@ func (q *Queue) isLoss(v *version) bool {
 	return (v.accepted || v.refused) && isLossBy(v.trace.Dead(), q.needs(v))
 }
 
-// need is the status of one prerequisite, a package that must be reported or
-// accumulated before another one can be. isLossBy uses it to decide whether a death was
-// the bundle's own fault.
+// need is the status of one prerequisite of a package. A package cannot be reported or
+// accumulated before its prerequisites, so isLossBy uses their status to decide whether
+// the death of the package was its bundle's own fault.
 type need struct {
 	dead    bool
 	arrived bool // it is reported or accumulated
@@ -60,7 +60,7 @@ func isLossBy(reason anchor.Reason, needs []need) bool {
 	return false
 }
 
-// losses returns the number of packages whose death counts as a loss of the bundle.
+// losses returns how many deaths of packages count against the bundle.
 func (it *item) losses() int {
 	n := 0
 	for _, v := range it.versions {
@@ -77,9 +77,9 @@ func (q *Queue) ended(it *item) bool {
 	return it.troubles().givenUp != "" || it.losses() > q.cfg.MaxVersionRetries
 }
 
-// advance returns the first bundle that JAM has not guaranteed yet, or nil if there
-// is none. It remembers the position of that bundle in q.frontier, so that the next
-// call need not look at the bundles before it again.
+// advance returns the first bundle that JAM has not guaranteed yet, or nil if there is
+// none. It stores the position of that bundle in q.frontier, so that the next call begins
+// there.
 func (q *Queue) advance() *item {
 	q.frontier = max(q.frontier, q.active)
 	for it := q.at(q.frontier); it != nil; it = q.at(q.frontier) {
@@ -117,10 +117,10 @@ func (q *Queue) fail() {
 	q.failFrom(first, lost, fmt.Sprintf("block %d: %s", first.number, reason))
 }
 
-// failFrom gives a bundle and all later ones back to the host. The later ones must
-// fail too, because they were executed on a state that will never exist. lost is
-// the number of packages that the first bundle has lost, or 0 if it fails for
-// another reason.
+// failFrom gives a bundle and all later ones back to the host. The later ones must fail
+// too, because they were executed on a state that will never exist. lost is the number of
+// packages that the first bundle has lost, or 0 if it fails for another reason than
+// losses.
 func (q *Queue) failFrom(first *item, lost int, reason string) {
 	failed := q.items[first.place-q.firstPlace:]
 	cause := first.number

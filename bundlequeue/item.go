@@ -27,14 +27,13 @@ type item struct {
 	// versions are the packages of the bundle that the queue has not forgotten, oldest first.
 	// All of them were sent, except perhaps the last one.
 	versions []*version
-	// deadSince is the latest block at which a version that prune has removed died, or nil if prune
-	// has removed none. A new version must be anchored at this block or later, so that no chain
-	// accumulates both.
+	// deadSince is the latest block at which one of the versions that prune has removed
+	// died, or nil if there are none. A new version must be anchored at this block or
+	// later, so that no chain accumulates both.
 	deadSince *anchor.Point
-	// request is the build request that the host has not answered yet, or nil if there is none.
+	// request is the unanswered build request, or nil.
 	request *request
-	// lastVersion is the number of the newest package that was requested for this bundle. Packages
-	// are counted from 1.
+	// lastVersion is the number of the newest package requested for this bundle, from 1.
 	lastVersion int
 
 	core      jamq.CoreIndex // current or last core
@@ -44,11 +43,10 @@ type item struct {
 	turn    minheap.Entry[int64, *item] // in Queue.due or Queue.waiting
 	waiting bool                        // turn is in Queue.waiting
 
-	// notBefore is the earliest time of the next build. While the number is only reserved,
-	// notBefore is instead the time at which the reservation ends.
+	// notBefore is the earliest time of the next build. While the number is only
+	// reserved, notBefore is instead the end of the reservation.
 	notBefore instant
-	// trouble counts the failed builds, for the back-off and for Delay. It is nil for most
-	// bundles.
+	// trouble counts failed builds, for the back-off and for Delay; nil for most bundles.
 	trouble *trouble
 	// queuedAt is when the bundle last began to wait for a package: when it was enqueued, or when
 	// its last sent package died.
@@ -73,7 +71,7 @@ type trouble struct {
 	givenUp string
 }
 
-// troubles returns a copy of the bundle's trouble, which is zero if there is none.
+// troubles returns a copy of the bundle's trouble, or the zero value.
 func (it *item) troubles() trouble {
 	if it.trouble == nil {
 		return trouble{}
@@ -81,8 +79,7 @@ func (it *item) troubles() trouble {
 	return *it.trouble
 }
 
-// inTrouble returns the bundle's trouble, so that the caller can change it, and
-// creates it if there is none.
+// inTrouble returns the bundle's trouble for a change, and creates it if necessary.
 func (it *item) inTrouble() *trouble {
 	if it.trouble == nil {
 		it.trouble = new(trouble)
@@ -90,12 +87,13 @@ func (it *item) inTrouble() *trouble {
 	return it.trouble
 }
 
-// hasBundle reports whether the queue still needs the bytes that the host has enqueued. A reserved
-// number has no bytes yet, and a final bundle does not need them any more.
+// hasBundle reports whether the queue still needs the bytes that the host has enqueued. A
+// reserved number has no bytes yet, and a final bundle no longer needs them.
 func (it *item) hasBundle() bool { return it.state != Reserved && it.state != Finalized }
 
-// dropBundles frees the encoded bundles that the host has enqueued for this number. The queue calls
-// it when the bundle is final, because these bytes may be large and have no further use.
+// dropBundles frees the bytes that the host has enqueued and those of the packages. The
+// queue calls it when the bundle is final, because the bytes may be large and have no
+// further use.
 func (it *item) dropBundles() {
 	it.bundle = nil
 	for _, v := range it.versions {
@@ -108,9 +106,10 @@ type request struct {
 	ticket    uint64
 	version   int
 	minAnchor anchor.Point
-	// reorged is true if minAnchor has left the best chain since the request, or if the view
-	// has forgotten that block. After a restart, Open may have repeated the request with an
-	// older anchor, so an answer with an older anchor is then not a mistake of the host.
+	// reorged is true if minAnchor has left the best chain since the request, or if the
+	// view has forgotten that block. Open may then have repeated the request with an
+	// older anchor after a restart, so an older anchor in the answer is not a mistake of
+	// the host.
 	reorged       bool
 	prerequisites []jamq.PackageHash
 	best          anchor.Point    // best block at the request
@@ -125,8 +124,8 @@ type version struct {
 	bundle []byte
 	trace  *chainview.Trace
 
-	// sent is true from the moment at which Step returns a Send effect for this package. From
-	// then on the package may be on the network, whether or not the host has carried out the
+	// sent is true as soon as Step has returned a Send effect for this package. From then
+	// on the package may be on the network, whether or not the host has carried out the
 	// effect.
 	sent bool
 	// accepted is true if a guarantor has accepted the package. refused is true if the host
@@ -149,9 +148,9 @@ func (v *version) dead() bool        { return v.trace.Dead() != anchor.Alive }
 func (v *version) reported() bool    { return v.trace.IsReported() }
 func (v *version) accumulated() bool { return v.trace.IsAccumulated() }
 
-// winner returns the package because of which the bundle is guaranteed or accumulated
-// on the best chain, or nil if there is none. An accumulated package takes precedence
-// over a package that is only reported and not dead.
+// winner returns the package that makes the bundle guaranteed or accumulated on the best
+// chain, or nil if there is none. An accumulated package takes precedence over a package
+// that is only reported and not dead.
 func (it *item) winner() *version {
 	var reported *version
 	for _, v := range it.versions {
@@ -180,9 +179,9 @@ func (it *item) live() *version {
 	return nil
 }
 
-// left reports whether the bundle's live package, the one that may still be
-// accumulated, was sent. Only then may the package of the next bundle be sent
-// (promise B3: packages are sent in the order of their rollup blocks).
+// left reports whether the bundle's live package, the one that may still be accumulated,
+// has been sent. Only then may the next bundle's package be sent, because packages are
+// sent in the order of their rollup blocks (promise B3).
 func (it *item) left() bool {
 	v := it.live()
 	return v != nil && v.sent

@@ -74,9 +74,9 @@ func (q *Queue) release(ev Release) error {
 	return nil
 }
 
-// expireReservation releases a reserved number when its time is over. It does so
-// only if all bundles before that number are at least guaranteed, because until
-// then no bundle waits for the number.
+// expireReservation releases a reserved number when its time is over. It waits until all
+// bundles before that number are guaranteed, because until then the reservation delays no
+// other bundle.
 func (q *Queue) expireReservation() {
 	if it := q.advance(); it != nil && it.state == Reserved && q.now >= it.notBefore {
 		q.failFrom(it, 0, fmt.Sprintf("number %d was reserved and never filled", it.number))

@@ -25,9 +25,9 @@ type Queue struct {
 	view *chainview.View // of the JAM chain
 	now  instant         // time of the last event
 
-	// items are the bundles in the order of their rollup blocks. firstPlace, active and frontier
-	// are positions in this order, counted since the queue was created: all bundles before active
-	// are final, and all before frontier are at least guaranteed.
+	// items are the bundles in the order of their rollup blocks. firstPlace, active and
+	// frontier are positions in this order, counted since the queue was created. All
+	// bundles before active are final, and all before frontier are at least guaranteed.
 	items            []*item
 	firstPlace       uint64 // of items[0]
 	active, frontier uint64 // places
@@ -44,12 +44,12 @@ type Queue struct {
 	base        common.Hash              // commitment of the bundle before items[0], or zero
 	spent       []spent                  // of failed bundles, oldest first
 	commitments map[common.Hash]struct{} // of base, items and spent, without zero
-	// due is a heap of the bundles that have a core, ordered by the time at which their packages
-	// must be sent next.
+	// due is a heap of the bundles that have a core, ordered by the time of the next
+	// send.
 	due minheap.Heap[int64, *item]
-	// waiting is a heap of the bundles that wait for a core of the JAM chain: they are not
-	// guaranteed and have no core. It is in the order of their rollup blocks, in which they get
-	// the next free cores.
+	// waiting is a heap of the bundles that wait for a core of the JAM chain: they are
+	// not guaranteed and have no core. It is in the order of their rollup blocks, because
+	// they get free cores in this order.
 	waiting minheap.Heap[int64, *item]
 
 	delays *anchor.Delays // between sending and reporting
@@ -59,9 +59,9 @@ type Queue struct {
 	counts     [NumStates]int
 	total      Totals
 
-	// blocked is the bundle because of which the last step started no further bundles: it cannot be
-	// built or sent yet, and later bundles must wait for it. It is nil if the step stopped only
-	// because no core was free.
+	// blocked is the bundle at which the last step stopped, because it cannot be built or
+	// sent yet and all later bundles must wait for it. It is nil if the step stopped for
+	// another reason, such as a lack of cores.
 	blocked *item
 
 	// The following fields are used only within a step.
@@ -153,8 +153,8 @@ func (q *Queue) Step(now time.Time, ev Event) ([]Effect, error) {
 	return out, nil
 }
 
-// apply records what an event reports or orders. Step then derives the new states and
-// effects from these records. If apply returns an error, nothing has changed.
+// apply records an event's news or order. Step then derives the new states and effects
+// from these records. If apply returns an error, nothing has changed.
 func (q *Queue) apply(now instant, ev Event) error {
 	switch ev := ev.(type) {
 	case Reserve:
@@ -206,10 +206,10 @@ func (q *Queue) observe(ev Event) (err error) {
 	return nil
 }
 
-// importBlock imports a JAM block. If the block cannot descend from the finalized
-// block, the view ignores it, together with its descendants that the host will also
-// deliver, instead of returning errors. If only the best block is older than the
-// finalized block, importBlock imports the block and keeps the present best block.
+// importBlock imports a JAM block. If the block cannot descend from the finalized block,
+// importBlock makes the view ignore it and its descendants, instead of returning an error
+// for each of them. If only the best block is older than the finalized block, importBlock
+// imports the block and keeps the present best block.
 func (q *Queue) importBlock(b *jamq.Block, best jamq.HeaderHash) error {
 	err := q.view.ImportBest(b, best)
 	if !errors.Is(err, chainview.ErrOld) {
@@ -222,7 +222,7 @@ func (q *Queue) importBlock(b *jamq.Block, best jamq.HeaderHash) error {
 	return nil
 }
 
-// at returns the bundle at a place, or nil if the queue has no bundle there.
+// at returns the bundle at a position, or nil.
 func (q *Queue) at(place uint64) *item {
 	if place < q.firstPlace || place-q.firstPlace >= uint64(len(q.items)) {
 		return nil
@@ -230,7 +230,7 @@ func (q *Queue) at(place uint64) *item {
 	return q.items[place-q.firstPlace]
 }
 
-// end returns the place that the next bundle will get.
+// end returns the position that the next bundle will get.
 func (q *Queue) end() uint64 { return q.firstPlace + uint64(len(q.items)) }
 
 // find returns the bundle with a number, or nil. It first tries the position that
@@ -250,8 +250,8 @@ func (q *Queue) find(number uint64) *item {
 	return q.items[i]
 }
 
-// predecessor returns the bundle before another one. It returns nil if there is none, or if the
-// queue has already forgotten that bundle because it is final.
+// predecessor returns the bundle before another one, or nil if the queue has none or has
+// already forgotten it.
 func (q *Queue) predecessor(it *item) *item {
 	if it.place == q.firstPlace {
 		return nil
@@ -267,8 +267,7 @@ func (q *Queue) touch(it *item) {
 	}
 }
 
-// usualEffects is the initial capacity for the effects of a step. Most steps
-// return no more.
+// usualEffects is the initial capacity for the effects of a step.
 const usualEffects = 6
 
 func (q *Queue) emit(e Effect) {
@@ -300,8 +299,7 @@ func (q *Queue) retireFirst() {
 	q.firstPlace++
 }
 
-// forget removes a package from all indexes of the queue, and makes the view of the chain stop
-// following it.
+// forget removes a package from all indexes and from the view.
 func (q *Queue) forget(v *version) {
 	delete(q.versions, v.pkg)
 	delete(q.sends, v.ticket)

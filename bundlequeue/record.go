@@ -66,8 +66,8 @@ func appendKind(b []byte, kind byte, numbers ...uint64) []byte {
 	return b
 }
 
-// appendOrder appends the record of an event if the event is an order of the host, such as Enqueue.
-// The second result is false for other events.
+// appendOrder appends the record of an order of the host, such as Enqueue, or returns
+// false if the event is something else.
 func appendOrder(b []byte, ev Event) ([]byte, bool) {
 	switch ev := ev.(type) {
 	case Reserve:
@@ -100,8 +100,8 @@ func appendOrder(b []byte, ev Event) ([]byte, bool) {
 	return b, true
 }
 
-// appendAnswer appends the record of an event if the event is an answer of the host to an effect,
-// such as Built. The second result is false for other events.
+// appendAnswer appends the record of an answer to an effect, such as Built, or returns
+// false if the event is something else.
 func appendAnswer(b []byte, ev Event) ([]byte, bool) {
 	switch ev := ev.(type) {
 	case Built:
@@ -120,8 +120,8 @@ func appendAnswer(b []byte, ev Event) ([]byte, bool) {
 	return b, true
 }
 
-// appendEvidence appends the record of an event if the event reports a block of the JAM chain or
-// its finality. The second result is false for other events.
+// appendEvidence appends the record of a JAM block or its finality, or returns false if
+// the event is something else.
 func appendEvidence(b []byte, ev Event) ([]byte, bool) {
 	switch ev := ev.(type) {
 	case Imported:

@@ -16,9 +16,9 @@ import (
 // version only if it contains this anchor. On that chain the earlier versions are dead, and a dead
 // package stays dead. So no chain accumulates two versions.
 
-// admission tells whether a new package of a bundle may be built and, if so, which
-// conditions the package must meet so that no chain accumulates two packages of the
-// bundle.
+// admission is the answer to whether a new package of a bundle may be built. If so, it
+// also has the conditions that the package must meet, so that no chain accumulates two
+// packages of the bundle.
 type admission struct {
 	ok bool
 	// minAnchor is the oldest block that the package may be anchored to, because all earlier
@@ -64,9 +64,9 @@ func (q *Queue) admissible(it *item) admission {
 	return admission{ok: true, minAnchor: minAnchor, prerequisites: []jamq.PackageHash{v.pkg}}
 }
 
-// allDead finds the first block of the best chain at which all packages of a bundle are
+// allDead returns the first block of the best chain at which all packages of a bundle are
 // dead, so that a new package can be anchored there. since is zero if there are no
-// packages. ok is false if a package is not dead, so that no new package may be built.
+// packages. ok is false if a package is still alive, so that no new package may be built.
 func (q *Queue) allDead(it *item) (since anchor.Point, ok bool) {
 	if it.deadSince != nil {
 		since = *it.deadSince
@@ -80,8 +80,7 @@ func (q *Queue) allDead(it *item) (since anchor.Point, ok bool) {
 	return since, true
 }
 
-// later returns the higher of two blocks of the same chain. The zero point counts
-// as lower than every block.
+// later returns the higher of two blocks; the zero point is the lowest.
 func later(a, b anchor.Point) anchor.Point {
 	if a.IsZero() || b.Height > a.Height {
 		return b

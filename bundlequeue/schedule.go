@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// plan puts a bundle into the heap in which schedule will find it: into waiting if it
-// needs a core, or into due if it has a core and a package to send. plan must be called
-// whenever the state, the core or the time of the next send may have changed.
+// plan puts a bundle into the heap where schedule will find it: into waiting if it needs
+// a core, or into due if it has a core and a package to send. It must be called whenever
+// the bundle's state, core or time of the next send may have changed.
 func (q *Queue) plan(it *item) {
 	if it.waiting {
 		q.waiting.Remove(&it.turn)
@@ -60,9 +60,8 @@ func (q *Queue) schedule() {
 	q.sendDue()
 }
 
-// sendDue sends the packages that are due, in the order of their rollup blocks. A
-// package that must wait until the package of the previous bundle is sent remains
-// due.
+// sendDue sends the packages that are due, in the order of their rollup blocks. If a
+// package must wait until the package of the previous bundle is sent, it remains due.
 func (q *Queue) sendDue() {
 	now := q.dueNow[:0]
 	for e := q.due.Min(); e != nil && e.Key() <= int64(q.now); e = q.due.Min() {
@@ -80,10 +79,9 @@ func (q *Queue) sendDue() {
 
 func byPlace(a, b *item) int { return cmp.Compare(a.place, b.place) }
 
-// maySend reports whether a package may be sent, for the first time or again, as
-// soon as its time has come. It returns false while an earlier send is unanswered,
-// after too many attempts, after a guarantor's final refusal, and after the host
-// gave up the bundle.
+// maySend reports whether a package may be sent or sent again as soon as its time has
+// come. It returns false while an earlier send is unanswered, after too many attempts,
+// after a guarantor's final refusal, and after the host gave up the bundle.
 func (q *Queue) maySend(v *version) bool {
 	return v.ticket == 0 && !v.refused && v.attempts <= q.cfg.MaxSubmitRetries && v.item.troubles().givenUp == ""
 }
@@ -145,7 +143,7 @@ func (q *Queue) sent(now instant, ev Sent) error {
 	return nil
 }
 
-// retry processes a Retry event: the package of a bundle is due now, without waiting for its time.
+// retry processes a Retry event, which makes the package of a bundle due now.
 func (q *Queue) retry(now instant, ev Retry) error {
 	it := q.find(ev.Number)
 	if it == nil || it.state == Reserved || it.state >= Guaranteed {
@@ -158,9 +156,8 @@ func (q *Queue) retry(now instant, ev Retry) error {
 	return nil
 }
 
-// NextWake returns the earliest time after now at which a Tick event could change
-// anything. A driver sets its timer to this time. NextWake returns false if there
-// is no such time.
+// NextWake returns the earliest time after now when a Tick event could change anything. A
+// driver sets its timer to this time. NextWake returns false if there is no such time.
 func (q *Queue) NextWake(now time.Time) (time.Time, bool) {
 	after := max(instantOf(now), q.now)
 	wake := instant(0)
@@ -188,9 +185,8 @@ func (q *Queue) NextWake(now time.Time) (time.Time, bool) {
 	return wake.time(), true
 }
 
-// considerWaiting passes to consider the times at which a bundle without a core can
-// continue, so that NextWake can choose the earliest: the times of its next build and
-// of its next send.
+// considerWaiting calls consider with the times of the next build and the next send of a
+// bundle without a core, so that NextWake can choose the earliest time.
 func (q *Queue) considerWaiting(it *item, consider func(instant)) {
 	consider(it.notBefore)
 	if v := it.live(); v != nil && q.maySend(v) {

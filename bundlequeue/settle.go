@@ -7,9 +7,9 @@ import (
 	"github.com/jamq/jamq/anchor/chainview"
 )
 
-// settle reviews every bundle that may have changed in this step: those that the event has changed
-// directly, and those whose packages have a new status on the best chain. It reviews them in the
-// order of their rollup blocks.
+// settle reviews every bundle that may have changed in this step, in the order of their
+// rollup blocks: those that the event has changed directly, and those whose packages have
+// a new status on the best chain.
 func (q *Queue) settle() {
 	q.view.Changes(func(t *chainview.Trace) {
 		if v := q.versions[t.Package()]; v != nil {
@@ -28,9 +28,9 @@ func (q *Queue) settle() {
 	q.noteReorgs()
 }
 
-// review brings one bundle up to date with the JAM chain. It notices packages that
-// have died, drops packages and releases the core if they are not needed any more,
-// and derives the new state.
+// review brings one bundle up to date with the JAM chain. It notices packages that have
+// died, drops packages and releases the core if they are no longer needed, and derives
+// the new state.
 func (q *Queue) review(it *item) {
 	for _, v := range it.versions {
 		q.noteDeath(v)
@@ -38,7 +38,7 @@ func (q *Queue) review(it *item) {
 	q.dropUnsent(it)
 	w, live := it.winner(), it.live()
 	if it.request != nil && live != nil {
-		// A reorg can bring an earlier version back to life. The build is then not needed.
+		// A reorg has revived an earlier version, so no build is needed.
 		q.closeRequest(it)
 		q.total.NonWinningVersionsCanceled++
 	}
@@ -53,8 +53,8 @@ func (q *Queue) review(it *item) {
 	q.plan(it)
 }
 
-// noteDeath emits a Died effect if a package has died since the last review. If a
-// reorg has revived a dead package, noteDeath takes back the loss.
+// noteDeath emits a Died effect if a package has died since the last review. If a reorg
+// has revived a dead package, its death no longer counts as a loss.
 func (q *Queue) noteDeath(v *version) {
 	dead := v.dead()
 	if dead == v.wasDead {
@@ -136,7 +136,7 @@ func (q *Queue) learnLoss(v *version) {
 	}
 }
 
-// update derives the state of a bundle again, and emits a Changed effect if the state has changed.
+// update derives a bundle's state again and reports a change.
 func (q *Queue) update(it *item) {
 	to, v, at := it.derive()
 	if to == it.state {
@@ -175,9 +175,9 @@ func (q *Queue) finish() {
 	}
 }
 
-// makeFinal makes the oldest bundle that is not final yet final, and releases its
-// core and its bytes. c contains the version, the package and the JAM block;
-// makeFinal fills in the other fields and emits c.
+// makeFinal marks a bundle as final, and releases its core and its bytes. The bundle must
+// be the oldest one that is not final yet. c contains the version, the package and the
+// JAM block; makeFinal fills in the other fields and emits c.
 func (q *Queue) makeFinal(it *item, c Changed) {
 	c.Number, c.Commitment, c.Core, c.From, c.To = it.number, it.commitment, it.core, it.state, Finalized
 	q.cores.release(it)

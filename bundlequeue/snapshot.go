@@ -218,8 +218,8 @@ func Restore(cfg Config, snapshot []byte) (*Queue, error) {
 	return q, nil
 }
 
-// configure applies the configuration to a restored queue. If a Cores event has set
-// the cores, they stay, because an operator has chosen them.
+// configure applies the configuration to a restored queue. Cores that a Cores event has
+// set stay, because an operator has chosen them.
 func (q *Queue) configure() {
 	q.retire()
 	if !q.cores.changed {

@@ -23,14 +23,14 @@ type Head struct {
 type Heads struct {
 	// Pending is the newest executed block.
 	Pending Head
-	// Latest is the highest block for which it and all blocks before it are accumulated on the best
-	// JAM chain.
+	// Latest is the highest block such that this block and all earlier ones are
+	// accumulated on the best JAM chain.
 	Latest Head
 	// Safe is the same block as Finalized, because JAM has no justified block between the best and
 	// the final one.
 	Safe Head
-	// Finalized is the highest block for which it and all blocks before it are accumulated on the
-	// finalized JAM chain.
+	// Finalized is the highest block such that this block and all earlier ones are
+	// accumulated on the finalized JAM chain.
 	Finalized Head
 }
 
@@ -64,11 +64,10 @@ type entry struct {
 // Tracker records how far JAM has come with each executed block, and computes the heads of the
 // rollup from that. Create one with [New].
 type Tracker struct {
-	// blocks are the newest final block and all blocks after it, in ascending order of their
-	// numbers.
+	// blocks are the newest final block and all later ones, in order.
 	blocks []entry
-	// tops is, for each stage, the number of the highest block for which it and all blocks before
-	// it have reached the stage. tops[executed] is pending.
+	// tops[s] is the number of the highest block up to which all blocks have reached
+	// stage s, so that tops[executed] is pending.
 	tops         [final + 1]uint64
 	byCommitment map[common.Hash]uint64
 }
@@ -89,10 +88,10 @@ func (t *Tracker) Heads() Heads {
 	return Heads{Pending: t.top(executed), Latest: t.top(accumulated), Safe: t.top(final), Finalized: t.top(final)}
 }
 
-// Executed adds the next block, which the host has executed on top of pending. The
-// error wraps ErrNotNext if the number is not the next one. It wraps ErrConflict if
-// another block has the same commitment, because the tracker could not tell which
-// of the two an item means.
+// Executed adds the next block, which the host has executed on top of pending. The error
+// wraps ErrNotNext if the number is not the next one. It wraps ErrConflict if another
+// block has the same commitment, because the tracker could not tell which of the two
+// blocks a later call is about.
 func (t *Tracker) Executed(h Head) error {
 	if next := t.pending() + 1; h.Number != next {
 		return fmt.Errorf("%w: block %d, want %d", ErrNotNext, h.Number, next)
@@ -199,8 +198,8 @@ func (t *Tracker) find(it Item) (*entry, error) {
 	return e, nil
 }
 
-// raise moves a block to a stage, unless the block has a later one. It then moves the heads forward
-// over all blocks that have now reached their stage without a gap.
+// raise moves a block to a stage, unless it has a later one already. It then moves each
+// head forward as far as all blocks have reached the head's stage.
 func (t *Tracker) raise(e *entry, to stage) {
 	e.stage = max(e.stage, to)
 	for s := accumulated; s <= final; s++ {
@@ -219,15 +218,15 @@ func (t *Tracker) add(e entry) {
 	}
 }
 
-// forget removes a block from the index of commitments, so that items no longer find the block.
+// forget removes a block from the index of commitments.
 func (t *Tracker) forget(h Head) {
 	if t.byCommitment[h.Commitment] == h.Number {
 		delete(t.byCommitment, h.Commitment)
 	}
 }
 
-// oldest returns the number of the newest final block. It is the oldest block of the tracker, which
-// has forgotten all blocks before it.
+// oldest returns the number of the newest final block, the oldest one that is still
+// tracked.
 func (t *Tracker) oldest() uint64 { return t.blocks[0].head.Number }
 
 func (t *Tracker) pending() uint64 { return t.tops[executed] }
@@ -240,5 +239,5 @@ func (t *Tracker) entry(number uint64) *entry {
 	return &t.blocks[number-t.oldest()]
 }
 
-// top returns the highest block for which it and all blocks before it have reached a stage.
+// top returns the highest block up to which all blocks have reached a stage.
 func (t *Tracker) top(s stage) Head { return t.entry(t.tops[s]).head }

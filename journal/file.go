@@ -65,8 +65,8 @@ func Read(path string, f func(record []byte) error) error {
 	return err
 }
 
-// openLocked opens and locks the file at path. If another process has replaced the file between the
-// two steps, so that path now names a different file, openLocked tries again.
+// openLocked opens and locks the file at path. If another process replaces the file in
+// between, so that path names a different file, openLocked tries again.
 func openLocked(path string) (*os.File, error) {
 	for {
 		file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
@@ -83,8 +83,8 @@ func openLocked(path string) (*os.File, error) {
 	}
 }
 
-// take locks a file that was opened at path. It returns false if path no longer
-// names this file, because another process has replaced it.
+// take locks a file that was opened at path. It returns false if another process has
+// replaced the file, so that path names a different one.
 func take(file *os.File, path string) (same bool, err error) {
 	taken, err := lock(file)
 	if err != nil {
@@ -135,8 +135,8 @@ func (j *File) repair() error {
 	return j.syncName()
 }
 
-// syncName syncs the directory of the file. Without this, the name of the file may be lost in a
-// power failure.
+// syncName syncs the directory, because a power failure could otherwise lose the file's
+// name.
 func (j *File) syncName() error {
 	dir, err := os.Open(filepath.Dir(j.path))
 	if err != nil {
@@ -145,8 +145,7 @@ func (j *File) syncName() error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// successor returns the name of the new file that Replace writes and then renames
-// to the journal's own name.
+// successor returns the name of Replace's new file before it is renamed.
 func (j *File) successor() string { return j.path + ".new" }
 
 // Cut returns how many bytes Open has removed from the end of the file because a
@@ -196,7 +195,8 @@ func (j *File) Replace(records ...[]byte) error {
 	})
 }
 
-// write checks that records can be written now, and then calls f with the lock held.
+// write calls f with the lock held, unless a record is too large or the journal is closed
+// or has failed.
 func (j *File) write(records [][]byte, f func() error) error {
 	if err := CheckSize(records); err != nil {
 		return err

@@ -41,13 +41,13 @@ func frame(place int64, records [][]byte) []byte {
 	return b
 }
 
-// isHeader reports whether b begins with a valid header for a frame at an offset of the file.
+// isHeader reports whether b begins with the valid header of a frame at place.
 func isHeader(b []byte, place int64) bool {
 	return headerSum(place, b[:sumAt]) == binary.LittleEndian.Uint32(b[sumAt:])
 }
 
-// scan calls f with the records of all complete frames at the beginning of the file, and returns
-// the offset after these frames. The rest of the file is damaged or incomplete.
+// scan calls f with the records of all complete frames at the beginning of the file, and
+// returns the offset after these frames. Whatever follows is damaged or incomplete.
 func scan(file io.ReaderAt, end int64, f func(record []byte) error) (whole int64, err error) {
 	for {
 		body, err := readFrame(file, whole, end)
@@ -65,8 +65,8 @@ func scan(file io.ReaderAt, end int64, f func(record []byte) error) (whole int64
 	}
 }
 
-// readFrame returns the body of the frame at an offset, or nil if the frame there is incomplete or
-// damaged.
+// readFrame returns the body of the frame at an offset, or nil if the frame is incomplete
+// or damaged.
 func readFrame(file io.ReaderAt, place, end int64) ([]byte, error) {
 	var header [headerSize]byte
 	if end-place < headerSize {
@@ -101,10 +101,9 @@ func holdsRecords(body []byte) bool {
 	return true
 }
 
-// goesOn reports whether another frame begins somewhere after an incomplete one. A
-// frame is written only after the previous frame is on disk. If there is another
-// frame, the incomplete frame was therefore damaged later, and is not the result of
-// a crash.
+// goesOn reports whether a complete header follows somewhere after an incomplete frame. A
+// frame is written only after the previous frame is on disk. If another frame follows,
+// the incomplete one was therefore damaged later, and is not the result of a crash.
 func goesOn(file io.ReaderAt, broken, end int64) (bool, error) {
 	place := broken + 1
 	in := bufio.NewReader(io.NewSectionReader(file, place, end-place))

@@ -46,11 +46,10 @@ type Journal interface {
 	// describe. If the process crashes during the call, the journal contains either
 	// the old or the new records, never a mixture. A refused call changes nothing.
 	Replace(records ...[]byte) error
-	// Replay calls f with each record, in the order in which the records were
-	// appended. It covers the records that the journal had when Replay began. f
-	// must not use a record after it has returned. If f returns an error, Replay
-	// stops and returns that error. Replay holds no lock while f runs, so f may
-	// append.
+	// Replay calls f with each record, in the order in which the records were appended.
+	// It covers the records that the journal had when Replay began. f must not keep the
+	// record after returning. If f returns an error, Replay stops and returns that error.
+	// Replay holds no lock while f runs, so f may append.
 	Replay(f func(record []byte) error) error
 	// Close closes the journal. Further calls have no effect.
 	Close() error

@@ -6,10 +6,10 @@ import (
 	"sync"
 )
 
-// Shared is a journal in memory that has several members, one of which is the
-// leader. Tests of the failure of a machine use it in place of a journal that
-// several machines share. The zero value is empty and has no members. Its methods
-// are safe for concurrent use.
+// Shared is a journal in memory that several members have open. One of them is the
+// leader. Tests use it to simulate the failure of a machine, in place of a journal that
+// several machines share. The zero value is empty and has no members. Its methods are
+// safe for concurrent use.
 type Shared struct {
 	mu      sync.Mutex
 	records [][]byte // all records that were ever written
@@ -21,8 +21,8 @@ type Shared struct {
 	changed  chan struct{} // closed when the fields above change; nil if no member waits
 }
 
-// replacement is one call of Replace: the records from position first up to
-// position end have replaced all records before first.
+// replacement is one call of Replace: its records, from position first up to position
+// end, have replaced all records before them.
 type replacement struct{ first, end int }
 
 // Join returns a new member of the journal, for one process. The member has read no records yet.
@@ -62,7 +62,7 @@ func (s *Shared) tell() {
 	}
 }
 
-// first returns the position of the first record of the journal. The caller holds s.mu.
+// first returns the position of the first record. The caller holds s.mu.
 func (s *Shared) first() int {
 	if n := len(s.replaced); n > 0 {
 		return s.replaced[n-1].first
@@ -70,8 +70,8 @@ func (s *Shared) first() int {
 	return 0
 }
 
-// Member is the shared journal as one process has it open. It implements [Journal]
-// and builder.SharedLog. Its methods are safe for concurrent use.
+// Member is the handle with which one process uses a shared journal. It implements
+// [Journal] and builder.SharedLog. Its methods are safe for concurrent use.
 type Member struct {
 	shared *Shared
 
@@ -80,8 +80,7 @@ type Member struct {
 	passed int // number of calls of Replace before that position
 	cuts   int // number of calls of Shared.Lose that the member has seen
 	closed bool
-	// promoted is true if records may have been lost before the member became the
-	// leader.
+	// promoted is true if records may have been lost before the member led.
 	promoted bool
 }
 
@@ -164,9 +163,9 @@ func (m *Member) Lead(ctx context.Context, record func([]byte) error, replaced f
 	}
 }
 
-// next returns a function that passes on the next record or replacement to read. If
-// there is nothing to read, the member becomes the leader if no other member leads.
-// Otherwise next returns a channel that is closed when something has changed.
+// next returns a function that passes on the next record or replacement. If the member
+// has read everything and no other member leads, next makes it the leader. If another
+// member leads, next returns a channel that is closed when something has changed.
 func (m *Member) next(record func([]byte) error, replaced func() error) (read func() error, wait <-chan struct{}, err error) {
 	s := m.shared
 	s.mu.Lock()

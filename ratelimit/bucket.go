@@ -25,17 +25,15 @@ func newBucket(perSecond float64, burst int) *rate.Limiter {
 	return rate.NewLimiter(rate.Limit(perSecond), burst)
 }
 
-// limit is a pair of buckets together with a name, which the Error contains if the
-// buckets refuse a call.
+// limit is a pair of buckets with its name for Error.Limit.
 type limit struct {
 	name string
 	buckets
 }
 
-// longestWait returns how long a call must wait until all limits have enough
-// tokens, and the name of the limit that takes longest. The wait is 0 if all tokens
-// are available now. It is the constant never if the call needs more tokens than a
-// limit allows in a burst.
+// longestWait returns how long a call must wait until all limits have enough tokens, and
+// the name of the limit that takes longest. The wait is 0 if all tokens are available
+// now. It is the constant never if a limit's burst is smaller than the call.
 func longestWait(limits []limit, now time.Time, txs, bytes int) (name string, longest time.Duration) {
 	for _, limit := range limits {
 		wait := limit.wait(now, txs, bytes)
@@ -60,10 +58,10 @@ func (b buckets) wait(now time.Time, txs, bytes int) time.Duration {
 	return max(first, second)
 }
 
-// wait returns the time until a bucket has n tokens, rounded up to a millisecond.
-// The rounding also covers the error of the bucket's floating-point numbers, so
-// that the tokens are available after that time. If the missing tokens would refill
-// in less than a nanosecond, they are only such an error; wait then returns 0, and
+// wait returns the time until a bucket has n tokens, rounded up to a millisecond. The
+// rounding covers the error of the bucket's floating-point numbers, so that the tokens
+// are available after that time. If the missing tokens would refill in less than a
+// nanosecond, they are only missing because of that error. wait then returns 0, and
 // AllowN accepts the call.
 func wait(bucket *rate.Limiter, now time.Time, n int) time.Duration {
 	if bucket == nil {

@@ -39,10 +39,10 @@ type Config struct {
 	// "eth_sendRawTransaction". A method that is not in the map has no such limit.
 	// The default is nil.
 	Methods map[string]Rate
-	// Jitter is the maximum share, in per mille, that is added at random to the
-	// RetryAfter of an exceeded rate. It prevents clients that were refused
-	// together from returning together. It is between 0 and 1000; 0 adds nothing.
-	// The default is 100.
+	// Jitter is the maximum share, in per mille, by which RetryAfter is made longer at
+	// random after a rate was exceeded. It prevents clients that were refused together
+	// from returning together. It is between 0 and 1000; 0 adds nothing. The default is
+	// 100.
 	Jitter int
 	// Surge configures which calls are refused while the host is busy. By default
 	// no calls are.

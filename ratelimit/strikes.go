@@ -6,8 +6,7 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// ban records when a ban of a source ends, and how long it is. The next ban of the
-// source is twice as long.
+// ban is the end and the length of a source's ban. The next ban is twice as long.
 type ban struct {
 	until  time.Time
 	length time.Duration
@@ -32,14 +31,14 @@ type Penalty struct {
 	// Weight is the number of strikes that each offence costs, unless the offence
 	// is free. 0 means that the offence has no effect.
 	Weight int
-	// Free is the number of offences that a source may commit at once without a
-	// strike. It must not be negative. Used free offences come back evenly, all of
-	// them within Window, which must be positive if Free is.
+	// Free is the number of offences that a source may commit at once without a strike.
+	// It must not be negative. Used free offences become available again at a steady
+	// rate, all of them within Window. Window must be positive if Free is.
 	Free   int
 	Window time.Duration
 }
 
-// allowance returns a bucket with the free offences, or nil if no offence is free.
+// allowance returns a bucket with the free offences, or nil if none are free.
 func (p Penalty) allowance() *rate.Limiter {
 	if p.Free == 0 {
 		return nil

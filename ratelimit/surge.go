@@ -29,8 +29,7 @@ type Surge struct {
 	MinRetry, MaxRetry time.Duration
 }
 
-// refusal returns the probability, from 0 to 1, with which a call must be refused
-// at the present pressure.
+// refusal returns the probability of a refusal at the present pressure.
 func (s *Surge) refusal(call Call) float64 {
 	if s.Pressure == nil || call.Txs == 0 || s.Methods != nil && !slices.Contains(s.Methods, call.Method) {
 		return 0
@@ -42,9 +41,9 @@ func (s *Surge) refusal(call Call) float64 {
 	return (pressure - threshold) / (1 - threshold) * float64(s.MaxRefusal) / 1000
 }
 
-// refuses decides about a call that all other limits admit. share is the
+// refuses decides by chance about a call that all other limits admit. share is the
 // probability of a refusal. A refused call still counts for the connection and the
-// source. Otherwise, a client that retries at once would be admitted more often
+// source, because otherwise a client that retries at once would be admitted more often
 // than a client that waits. The caller holds the lock.
 func (l *Limiter) refuses(s *source, own []limit, call Call, share float64, now time.Time) error {
 	if share == 0 {

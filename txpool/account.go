@@ -12,17 +12,19 @@ import (
 // executed. When the newest block changes, the host first makes State show the change and then
 // calls [Pool.Reset].
 type State interface {
-	// Account returns the account of an address, or the zero Account and no error if the account
-	// does not exist. The pool calls Account from several goroutines concurrently, and without the
-	// lock that Add and the readers use.
+	// Account returns the account of an address. If the account does not exist, it
+	// returns the zero Account and no error.
 	//
-	// A call of Next, Reset or CleanupExpired blocks the other calls of these three until Account
-	// returns. Account must therefore not wait for a goroutine that calls one of them.
+	// The pool calls Account concurrently and without holding its lock, so a slow Account
+	// does not block the readers or other calls of Add. Next, Reset and CleanupExpired
+	// exclude one another, however: while one of them waits for Account, the other two
+	// wait as well. Account must therefore not wait for a goroutine that calls one of the
+	// three.
 	Account(address common.Address) (Account, error)
 }
 
-// Account is the part of an account in the host's state by which the pool decides whether the
-// account's transactions can run.
+// Account holds the fields of an account in the host's state that the pool needs to
+// decide which of the account's transactions can run.
 type Account struct {
 	// Nonce is the nonce of the account's next transaction.
 	Nonce uint64
@@ -39,18 +41,16 @@ type StateFunc func(common.Address) (Account, error)
 // Account calls f.
 func (f StateFunc) Account(address common.Address) (Account, error) { return f(address) }
 
-// account is a sender together with its transactions in the pool. It exists only
-// while the sender has transactions there.
+// account holds a sender's transactions. It is removed when the last one leaves.
 type account struct {
 	address  common.Address
 	slot     int32 // index in core.list
 	stale    bool  // last read of State failed
-	unfunded bool  // in core.touched: places must be computed again
+	unfunded bool  // balance did not cover all txs when they were last arranged
 	touched  bool  // in core.touched
 
 	Account // in the host's state
-	// cost is the most that the sender's transactions can cost together, in wei. It
-	// leaves out transactions whose nonces are already used in the host's state.
+	// cost is the maximum total cost of the transactions with unused nonces, in wei.
 	cost uint256.Int
 
 	line   int32 // number of transactions without a nonce gap before them; they come first
@@ -59,8 +59,7 @@ type account struct {
 	exempt int32 // number exempt from the caps
 	fixed  int32 // number behind a gap that newcomers cannot displace
 	gapped int32 // number behind a gap that newcomers can displace
-	// from and to are the first and the last index in txs of the transactions that have changed
-	// since the sender's order was last computed. They are valid only if touched is set.
+	// If touched is set, txs[from] to txs[to] have changed and must be arranged.
 	from, to int32
 	since    uint64 // order among senders with an equal gapped: see gaps
 
@@ -69,8 +68,7 @@ type account struct {
 }
 
 // link is a transaction in its sender's chain, the list of the sender's transactions by
-// nonce. It repeats the nonce, so that a search by nonce need not load each entry from
-// memory.
+// nonce. It has a copy of the nonce, so that a search by nonce need not read each entry.
 type link struct {
 	nonce uint64
 	*entry
@@ -82,9 +80,8 @@ func newAccount(address common.Address, known Account) *account {
 	return a
 }
 
-// find returns the index in the sender's chain of the transaction with a nonce. If
-// there is none, it returns the index at which the transaction would be inserted,
-// and false.
+// find returns the index of the transaction with a nonce. If there is none, find returns
+// the index at which such a transaction would be inserted, and false.
 func (a *account) find(nonce uint64) (int, bool) {
 	n := len(a.txs)
 	if n == 0 || a.txs[n-1].nonce < nonce { // common case: nonces in order
@@ -103,9 +100,8 @@ func (a *account) indexOf(e *entry) int {
 	return i
 }
 
-// insertAt inserts a transaction into the sender's chain at an index. The caller
-// must then call core.arrangeChain, which updates the status and the order of the
-// transactions from that index on.
+// insertAt inserts a transaction at an index. The caller must then call
+// core.arrangeChain.
 func (a *account) insertAt(i int, e *entry) {
 	a.txs = slices.Insert(a.txs, i, link{e.nonce, e})
 	if i < int(a.line) {
@@ -114,9 +110,8 @@ func (a *account) insertAt(i int, e *entry) {
 	a.ahead, a.from = min(a.ahead, int32(i)), min(a.from, int32(i))
 }
 
-// removeAt removes the transaction at an index from the sender's chain. The caller
-// must then call core.arrangeChain, which updates the status and the order of the
-// transactions from that index on.
+// removeAt removes the transaction at an index. The caller must then call
+// core.arrangeChain.
 func (a *account) removeAt(i int) {
 	if i == 0 { // takes constant time even for long chains
 		a.txs[0] = link{}
@@ -134,8 +129,7 @@ func (a *account) removeAt(i int) {
 	a.countAhead()
 }
 
-// countAhead counts again how many transactions at the beginning of the chain a session
-// has locked. It is called when this number may have grown.
+// countAhead updates ahead after it may have grown.
 func (a *account) countAhead() {
 	for int(a.ahead) < len(a.txs) && a.txs[a.ahead].locked {
 		a.ahead++
@@ -154,8 +148,8 @@ func (a *account) head() *entry {
 	return nil
 }
 
-// next returns the nonce after the sender's consecutive transactions: the lowest
-// nonce from the account's nonce on that no transaction in the pool has.
+// next returns the sender's next free nonce: the lowest one, starting at the account's
+// nonce, that no transaction in the pool has.
 func (a *account) next() uint64 {
 	if a.line > 0 {
 		return max(a.Nonce, a.txs[a.line-1].nonce+1)
@@ -163,27 +157,25 @@ func (a *account) next() uint64 {
 	return a.Nonce
 }
 
-// inFlight returns the number of the sender's consecutive transactions: those without a nonce gap
-// before them, counted from the account's nonce.
+// inFlight returns how many nonces in a row, starting at the account's nonce, have a
+// transaction in the pool.
 func (a *account) inFlight() int { return int(a.next() - a.Nonce) }
 
-// unsettled reports whether nonce is still unused in the host's state, so that the
-// cost of its transaction counts against the balance.
+// unsettled reports whether a nonce is unused, so that its transaction can cost
+// something.
 func (a *account) unsettled(nonce uint64) bool { return nonce >= a.Nonce }
 
-// short reports whether the balance does not cover all the sender's transactions
-// together. A newcomer is admitted only if the balance covers all of them. The
-// balance can therefore be too low only because of transactions that came back, for
-// example from a failed block, or that a session has locked.
+// short reports whether the balance is too low for all the sender's transactions
+// together. A newcomer is refused if it would make the balance too low. The cause can
+// therefore only be transactions that came back, for example from a failed block, or that
+// a session has locked.
 func (a *account) short() bool { return a.Balance.Lt(&a.cost) }
 
-// differs reports whether the account in the host's state has changed since the
-// pool read it. It also returns true if the last reading failed.
+// differs reports whether known differs from the stored account, or that account is
+// stale.
 func (a *account) differs(known Account) bool { return a.stale || a.Account != known }
 
-// countCost computes the sender's total cost again after the nonce in the host's state
-// has changed. A transaction whose nonce is used no longer counts, because it cannot
-// cost anything more.
+// countCost recomputes cost after the account's nonce in the host's state has changed.
 func (a *account) countCost() {
 	a.cost.Clear()
 	for _, e := range a.txs {
@@ -193,9 +185,8 @@ func (a *account) countCost() {
 	}
 }
 
-// funded returns how many of the sender's transactions the balance covers if they are
-// paid in the order of their nonces. This is also the index of the first transaction
-// that is not covered.
+// funded returns how many of the sender's transactions, in nonce order, the balance
+// covers.
 func (a *account) funded() int {
 	i := len(a.txs)
 	if !a.short() {
@@ -212,10 +203,9 @@ func (a *account) funded() int {
 	return i
 }
 
-// before summarizes the transactions before index i > 0 for seat: the next nonce
-// without a gap, and the limit that the previous transaction sets for the order and the
-// status. Locked transactions set no limit, so before uses the last one that is not
-// locked.
+// before returns how the transactions before index i > 0 limit the transaction at i: the
+// nonce that it needs to follow without a gap, and the best place and status that it can
+// have. Locked transactions set no such limit, so before uses the last unlocked one.
 func (a *account) before(i int) (next uint64, lead place, lowest status) {
 	next = max(a.Nonce, a.txs[i-1].nonce+1)
 	if i <= int(a.ahead) && a.txs[i-1].status != queued {

@@ -26,11 +26,9 @@ type candidate struct {
 	tx      *types.Transaction
 	raw     []byte // encoding of tx; nil if tx is given
 	private bool
-	// origin describes the earlier life of a transaction that comes back into the
-	// pool, for example from a failed block; it is nil for a new transaction. The
-	// caps do not apply to a transaction that comes back, because the pool has
-	// accepted it before. It keeps its time of admission, even if a check refuses
-	// it before it has an entry.
+	// origin is set if the transaction comes back into the pool, for example from a
+	// failed block; it is nil for a new transaction. Because the pool has accepted it
+	// before, the caps do not apply to it and it keeps its time of admission.
 	origin *past
 
 	entry *entry // set by the first stage
@@ -61,8 +59,7 @@ func (p *Pool) examine(batch []candidate, now int64) {
 	}
 }
 
-// inspectOne is the first stage of admission. It decodes the transaction if necessary, and makes
-// the checks that need nothing but the transaction itself.
+// inspectOne decodes the transaction if necessary, and checks it by itself.
 func (p *Pool) inspectOne(t *candidate, now int64) (err error) {
 	if t.raw != nil {
 		if t.tx, err = p.decode(t.raw); err != nil {
@@ -92,8 +89,7 @@ func (p *Pool) decode(raw []byte) (*types.Transaction, error) {
 	return tx, nil
 }
 
-// rulesFor returns the configuration that applies to a candidate in the first two stages. For a
-// transaction that comes back the rules are more lenient, because it was accepted before.
+// rulesFor returns more lenient rules if the transaction was accepted before.
 func (p *Pool) rulesFor(t *candidate) *Config {
 	if t.origin == nil {
 		return &p.cfg
@@ -152,10 +148,10 @@ func (p *Pool) authenticate(t *candidate) (err error) {
 	return nil
 }
 
-// previewAdmission returns the error with which the pool would refuse the candidate
-// now, or nil. The pool calls it before Precheck, which may be expensive, so that
-// Precheck runs only for candidates that would be admitted. It changes no transactions
-// in the pool.
+// previewAdmission returns an error if the pool would refuse the candidate now.
+// authenticate calls it before the expensive recovery of authorizations and before
+// Precheck, so that only a transaction that would be admitted causes this cost. It
+// changes no transactions in the pool.
 func (p *Pool) previewAdmission(t *candidate) (err error) {
 	one := [1]candidate{{from: t.from}}
 	p.readUnknown(one[:])
@@ -213,8 +209,7 @@ func (c *core) checkNew(e *entry) error {
 	return nil
 }
 
-// admitAll takes examined candidates through the last two stages of admission,
-// decide and apply, in their order.
+// admitAll takes examined candidates through the last two stages, decide and apply.
 func (p *Pool) admitAll(batch []candidate) {
 	for len(batch) > 0 {
 		if batch[0].early { // its turn: examine again
@@ -251,7 +246,7 @@ func (p *Pool) readUnknown(batch []candidate) {
 	}
 }
 
-// needs reports whether the pool must read the account of a sender before it can decide.
+// needs reports whether the account of a sender must be read first.
 func (c *core) needs(sender common.Address) bool {
 	a := c.accounts[sender]
 	if a != nil {
@@ -327,9 +322,9 @@ func (c *core) admitOne(t *candidate) (need bool) {
 // little.
 const share = 16
 
-// examineAll examines a batch of candidates on all processors, because most of the
-// time goes into recovering signatures. If the senders are already known, it uses
-// only one processor, which is then faster.
+// examineAll examines a batch of candidates on all processors, because most of the time
+// goes into recovering signatures. If the first candidates show that the senders are
+// already known, it uses only one processor, which is then faster.
 func (p *Pool) examineAll(batch []candidate, now int64) {
 	// slow is the time per transaction above which examineAll assumes that
 	// signatures are recovered. Recovering a signature takes about ten times as

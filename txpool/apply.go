@@ -93,8 +93,8 @@ func (c *core) inheritCount(old, e *entry) {
 	}
 }
 
-// replacementWait returns how long the recent replacements of a transaction's nonce still count
-// towards the limit per minute. If the result is 0 or less, they do not count any more.
+// replacementWait returns how long the recent replacements of a transaction's nonce still
+// count towards the limit per minute. The result is 0 or less if they no longer count.
 func (c *core) replacementWait(e *entry, now int64) time.Duration {
 	if e.replacements == 0 {
 		return 0
@@ -118,8 +118,7 @@ func (c *core) evictChain(e *entry) {
 	c.closeAccount(a)
 }
 
-// setState stores the nonce and the balance from the host's state in an account,
-// and computes the cost of the account's transactions again.
+// setState stores an account's new nonce and balance, and recomputes the total cost.
 func (c *core) setState(a *account, known Account) {
 	a.stale, a.Account = false, known
 	a.countCost()
@@ -137,8 +136,7 @@ func (c *core) lockEntry(e *entry) {
 	e.account.countAhead()
 }
 
-// unlockEntry unlocks a transaction that a session had taken, because the
-// transaction is in no block. The transaction stays in the pool.
+// unlockEntry unlocks a transaction because it is in no block.
 func (c *core) unlockEntry(e *entry) {
 	was := e.counts()
 	c.countEntry(e, -1)
@@ -167,8 +165,8 @@ func (c *core) unlockEntry(e *entry) {
 //
 // A transaction that a session postponed was never in a block, so it is not exempt.
 
-// exemptEntry exempts a transaction from the caps, so that it cannot be evicted.
-// The caller must then call arrangeChain for the sender.
+// exemptEntry exempts a transaction from the caps. The caller must then call
+// arrangeChain.
 func (c *core) exemptEntry(e *entry) {
 	if e.exempt {
 		return

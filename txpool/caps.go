@@ -16,8 +16,7 @@ type usage struct {
 
 func (u *usage) add(other usage) { u.count += other.count; u.bytes += other.bytes }
 
-// uses returns the usage of n transactions like this one. n may be -1, for a transaction that
-// leaves.
+// uses returns the usage of n transactions like e; n may be -1.
 func (e *entry) uses(n int) usage { return usage{n, uint64(n * int(e.memory))} }
 
 // counts returns the status of a transaction for rules that ignore locks. A locked
@@ -29,12 +28,12 @@ func (e *entry) counts() status {
 	return e.status
 }
 
-// group returns under which status the pool counts a transaction for its caps. This is
-// the status of the transaction or, if a session has locked it, building.
+// group returns the status under which a transaction counts towards the caps: its own
+// status or, if a session has locked it, building.
 //
-// No cap limits the locked transactions, because the host has chosen them and they
-// leave with their block. If they counted, newcomers might find no room at any price
-// while a block is built.
+// No cap limits the locked transactions, because the host has chosen them and they leave
+// with their block. If they counted, newcomers might find no room at any price while a
+// block is built.
 func (e *entry) group() status {
 	if e.locked {
 		return building
@@ -42,8 +41,7 @@ func (e *entry) group() status {
 	return e.status
 }
 
-// countEntry adds a transaction to the totals of its group if n is 1, and removes it from them if n
-// is -1.
+// countEntry adds a transaction to the totals n times; n is 1 or -1.
 func (c *core) countEntry(e *entry, n int) {
 	used, group := e.uses(n), e.group()
 	c.uses[group].add(used)
@@ -58,23 +56,22 @@ func (c *core) countEntry(e *entry, n int) {
 	}
 }
 
-// keeps reports whether the caps do not apply to a transaction, so that newcomers that
-// never pay cannot push it out (promise T5). There are two reasons: the transaction
-// came back from a failed block, or it could run before and cannot run now.
+// keeps reports whether the caps do not apply to a transaction, so that newcomers cannot
+// push it out (promise T5). This is true of a transaction that is exempt because it came
+// back, for example from a failed block, and of one that could run before but cannot now.
 func (e *entry) keeps() bool { return e.exempt || e.ran && e.status != ready }
 
-// stays reports whether newcomers cannot displace a transaction that is behind a
-// nonce gap, because it is locked or the caps do not apply to it.
+// stays reports whether a transaction behind a nonce gap is safe from newcomers, because
+// it is locked or the caps do not apply to it.
 func (e *entry) stays() bool { return e.status == queued && (e.locked || e.keeps()) }
 
-// capped returns the usage of those transactions of a status to which the caps apply.
+// capped returns the usage of a status to which the caps apply.
 func (c *core) capped(s status) usage {
 	u, kept := c.uses[s], c.kept[s]
 	return usage{u.count - kept.count, u.bytes - kept.bytes}
 }
 
-// exceedsCaps reports whether the transactions of a status exceed their caps, in number or in
-// bytes.
+// exceedsCaps reports whether the transactions of a status exceed their caps.
 func (c *core) exceedsCaps(s status) bool {
 	u, limit := c.capped(s), c.limits[s]
 	return u.count > limit.count || u.bytes > limit.bytes
@@ -108,18 +105,18 @@ func (c *core) total() usage {
 	return all
 }
 
-// space compares the room that a transaction needs with the room that exists, in number
-// and bytes. Among the transactions of its status, have is used and need is added, up
-// to limit. In the whole pool, total is used and all is added, up to bound.
+// space contains the numbers from which fits decides whether a transaction has room.
+// Among the transactions of its status, have is in use, need is to be added, and limit is
+// the cap. In the whole pool, total is in use, all is to be added, and bound is the
+// limit.
 type space struct {
 	need, have, limit usage
 	all, total, bound usage
 }
 
-// space compares the room that a transaction needs in the pool with the room that
-// exists. Both are numbers of transactions and bytes of memory, in the whole pool and
-// among the transactions with the given status. If the transaction replaces old, it
-// needs only the difference in size.
+// space returns the room that a transaction needs and the room that exists, both among
+// the transactions with the given status and in the whole pool. A transaction that
+// replaces old needs only the difference in size.
 func (c *core) space(old, e *entry, status status) space {
 	all := usage{1, uint64(e.memory)} // growth of the pool
 	need := all                       // growth of the status
@@ -137,8 +134,7 @@ func (c *core) space(old, e *entry, status status) space {
 	return space{need, c.capped(status), c.limits[status], all, c.total(), c.bound}
 }
 
-// fits reports whether there is enough room for the transaction after other
-// transactions have left. freed is the room that they give back.
+// fits reports whether the transaction has room after others have freed some.
 func (s space) fits(freed usage) bool {
 	return fit(s.need, s.have, s.limit, freed) && fit(s.all, s.total, s.bound, freed)
 }
@@ -197,21 +193,19 @@ func (g *gaps) setCount(a *account, count int32) {
 	}
 }
 
-// all yields the senders in the order in which they must give way to newcomers: the
-// sender with the most transactions behind gaps first.
+// all yields the senders, those with the most transactions behind gaps first.
 func (g *gaps) all(yield func(*account) bool) {
 	g.index.Ascend(func(s gappedSender) bool { return yield(s.account) })
 }
 
-// recountGapped updates how many of a sender's transactions are behind a nonce gap
-// and can be displaced by newcomers.
+// recountGapped updates how many of a sender's transactions behind gaps can be displaced.
 func (c *core) recountGapped(a *account) {
 	c.queue.setCount(a, int32(len(a.txs))-a.line-a.fixed)
 }
 
-// lastGapped returns one of the sender's transactions that are behind a nonce gap
-// and can be displaced. n counts them from the end of the chain, so that n = 0
-// selects the last one. lastGapped returns nil if there are too few.
+// lastGapped returns a transaction of the sender that is behind a nonce gap and can be
+// displaced: the last one if n is 0, the last but one if n is 1, and so on. It returns
+// nil if there are too few.
 func (a *account) lastGapped(n int32) *entry {
 	for i := len(a.txs) - 1; i >= 0; i-- {
 		e := a.txs[i].entry

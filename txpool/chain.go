@@ -2,10 +2,12 @@ package txpool
 
 import "github.com/google/btree"
 
-// arrangeChain computes the status and the position in the order of a sender's
-// transactions again, from index from on. Every change to a sender's chain must end
-// with this call. The transactions before from must be up to date, and those from index
-// changed on have changed.
+// arrangeChain recomputes the status and the order of a sender's transactions, from index
+// from on. Every change to a sender's chain must end with this call.
+//
+// The transactions before from must be up to date. changed is the last index at which the
+// caller has changed something; after it, arrangeChain stops at the first transaction
+// that keeps its status and order.
 func (c *core) arrangeChain(a *account, from, changed int) {
 	if a.short() || a.unfunded { // funding depends on the whole chain
 		from, changed = 0, len(a.txs)
@@ -18,9 +20,8 @@ func (c *core) arrangeChain(a *account, from, changed int) {
 	c.notifyOfHead(a)
 }
 
-// arrangeFrom is the part of arrangeChain that visits the transactions from an index
-// on. It stops as soon as the rest of the chain cannot change. It does not count the
-// transactions behind nonce gaps.
+// arrangeFrom is the part of arrangeChain that visits the transactions from an index on.
+// It stops as soon as the rest of the chain cannot change.
 func (c *core) arrangeFrom(a *account, from, changed int) {
 	at := c.position(a, from)
 	behindGap := at.lowest == queued
@@ -51,16 +52,16 @@ func (c *core) arrangeFrom(a *account, from, changed int) {
 	}
 }
 
-// seat is the result of arranging a transaction: its status, and its position in the
-// order of all transactions with that status.
+// seat is the status of a transaction, and its position in the order of all transactions
+// with that status.
 type seat struct {
 	status   status
 	lead     place
 	roomless bool
 }
 
-// position summarizes the transactions of a sender up to an index, because they limit
-// the next one:
+// position describes how the transactions of a sender before some index limit the
+// transaction at that index:
 //
 //   - next is the next nonce without a gap.
 //   - lead and lowest are the latest place in the order and the lowest status so far.
@@ -72,7 +73,7 @@ type position struct {
 	funded int
 }
 
-// position returns the summary of a chain before index i.
+// position returns how the transactions before index i limit the one at i.
 func (c *core) position(a *account, i int) position {
 	at := position{next: a.Nonce, lead: noLead, lowest: ready, funded: a.funded()}
 	if i > 0 {
@@ -81,10 +82,10 @@ func (c *core) position(a *account, i int) position {
 	return at
 }
 
-// seat computes the status and the order of the transaction at index i, and advances at
-// past it. A transaction that could run but finds no room in the pool is parked until
-// there is room. While the base fee changes, all transactions that become able to run
-// are parked in this way first, so that the best of them get the room.
+// seat computes the status and the order of the transaction at index i, and advances the
+// position at to the next index. A transaction that could run but finds no room in the
+// pool is parked until there is room. While the base fee changes, every transaction that
+// becomes able to run is first parked in this way, so that the best of them get the room.
 func (c *core) seat(a *account, i int, at *position) seat {
 	e := a.txs[i].entry
 	could := at.lowest == ready
@@ -104,18 +105,19 @@ func (at *position) wait(e *entry) seat {
 	return s
 }
 
-// standing returns the status and the place that the transaction at index i has if
-// there is room in the pool, and advances at past the transaction. It alone decides
-// the status of a transaction:
+// standing returns the status and the place that the transaction at index i has if there
+// is room in the pool, and advances the position at to the next index. Only standing
+// decides the status of a transaction:
 //
-//   - If its nonce is used, a session has locked it, and it counts as ready.
+//   - If its nonce is used, it counts as ready. Only a transaction that a session has
+//     locked is still in the pool then.
 //   - If it is behind a nonce gap, it is queued.
-//   - If it is locked, it counts as ready whatever it pays, so that the later ones
-//     do not wait for it.
-//   - If it does not pay enough, or the balance does not cover it, it is parked,
-//     and so are the later ones.
-//   - If its account has become delegated since its admission, and it is beyond the
-//     limit for such accounts, it is parked until its turn comes.
+//   - If it is locked, it counts as ready whatever it pays, so that the later ones do not
+//     wait for it.
+//   - If it does not pay enough, or the balance does not cover it, it is parked, and so
+//     are the later ones.
+//   - If its account has become delegated since its admission, and it is beyond the limit
+//     for such accounts, it is parked until its turn comes.
 func (c *core) standing(a *account, i int, e *entry, at *position) seat {
 	if e.nonce < a.Nonce {
 		return seat{status: ready, lead: noLead}
@@ -138,9 +140,10 @@ func (c *core) standing(a *account, i int, e *entry, at *position) seat {
 	return seat{status: at.lowest, lead: at.lead}
 }
 
-// refusesPromotion reports whether a transaction that has just become able to run contains an
-// authorization (EIP-7702) that the pool does not accept. The pool did not check its authorizations
-// at admission, because it limits only the authorizations of transactions that can run.
+// refusesPromotion reports whether a transaction that has just become able to run
+// contains an authorization (EIP-7702) that the pool does not accept. Such authorizations
+// were not checked at admission, because the pool limits them only in transactions that
+// can run.
 func (c *core) refusesPromotion(a *account, e *entry) bool {
 	return !e.fresh && !e.exempt && !e.locked && c.checkAuthorities(a.address, e) != nil
 }
@@ -173,9 +176,8 @@ func (c *core) moveTo(e *entry, s seat) bool {
 	return true
 }
 
-// indexFor returns the sorted list in which a transaction with this status is found. It
-// returns nil if the transaction is in none, for example because a session has locked
-// it.
+// indexFor returns the index that contains the transaction. It returns nil if none does,
+// for example because a session has locked the transaction.
 func (c *core) indexFor(e *entry) *btree.BTreeG[ranked] {
 	switch {
 	case e.locked || e.lead == noLead:

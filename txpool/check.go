@@ -7,12 +7,13 @@ import (
 	"github.com/holiman/uint256"
 )
 
-// Check verifies all invariants of the pool, for tests and for cautious hosts. It computes the
-// place and the counts of each transaction again and compares them with the stored ones. If they
-// differ, it returns an error that wraps [ErrInvariant] and names the invariant.
+// Check verifies all invariants of the pool, for tests and for cautious hosts. It
+// recomputes the position and the counters of each transaction and compares them with the
+// stored ones. If they differ, it returns an error that wraps [ErrInvariant] and names
+// the invariant.
 //
-// Check first waits for a running call with several steps, such as Reset. It then holds the pool's
-// lock for about a microsecond per transaction.
+// Check first waits for a running call with several steps, such as Reset. It then holds
+// the pool's lock for about a microsecond per transaction.
 func (p *Pool) Check() error {
 	p.turn.Lock()
 	defer p.turn.Unlock()
@@ -24,9 +25,8 @@ func (p *Pool) Check() error {
 	return nil
 }
 
-// totals are sums over all transactions and senders. The core updates its sums with
-// each change, and Check compares them with sums that it computes from the
-// transactions.
+// totals are sums over all transactions and senders. Check compares the sums that the
+// core updates with each change to sums that it computes from the transactions.
 type totals struct {
 	senders, transactions   int
 	ready, parked, roomless int // in the indexes
@@ -36,8 +36,8 @@ type totals struct {
 	authorizations          authorizations
 }
 
-// counters are the numbers that an account stores about its transactions. Check compares them with
-// numbers that it counts itself.
+// counters are an account's counts of its transactions. Check compares them with a
+// recount.
 type counters struct{ line, locked, ahead, exempt, fixed, gapped int32 }
 
 // check verifies all invariants.
@@ -95,12 +95,12 @@ func (c *core) checkRoom() error {
 	return nil
 }
 
-// checkSender verifies the counters and the transactions of one sender. It adds
-// both to the totals, which check then compares with those of the core.
+// checkSender verifies the counters and the transactions of one sender, and adds them to
+// the totals all, which check compares with those of the core.
 func (c *core) checkSender(a *account, all *totals) error {
 	total := new(uint256.Int)
 	var n counters
-	// A transaction may exceed the balance only if it came back or is in a block.
+	// Only a transaction that came back or is locked may exceed the balance.
 	covered := true
 	for i, l := range a.txs {
 		if err := c.checkEntry(a, l); err != nil {
@@ -191,10 +191,10 @@ func (c *core) checkEntry(a *account, l link) error {
 	return nil
 }
 
-// checkPlaces verifies the order of a sender's chain, and the status and the place
-// of each transaction in it. It does not compare places while a session takes
-// transactions of the sender, because the pool does not update the places of the
-// sender's later transactions during that time.
+// checkPlaces verifies the nonce order of a sender's chain, and the status and the place
+// in the order of each transaction. It does not compare places while a session takes
+// transactions of the sender, because the pool updates the places of the later ones only
+// afterwards.
 func (c *core) checkPlaces(a *account) error {
 	at := position{next: a.Nonce, lead: noLead, lowest: ready, funded: a.funded()}
 	last := -1

@@ -88,9 +88,10 @@ type Config struct {
 	// example from a failed block, are exempt from all caps; see the package
 	// documentation.
 	MaxPerSender int
-	// MaxDelegated is the maximum number of transactions of a sender that is or may become
-	// delegated (EIP-7702). It is at least 1. The default is 1, because another party can spend the
-	// balance of such a sender and thereby invalidate all its transactions at once.
+	// MaxDelegated is the maximum number of transactions of a sender that is or may
+	// become delegated (EIP-7702). It is at least 1. The default is 1, because another
+	// party can spend the sender's balance and thereby invalidate all its transactions at
+	// once.
 	MaxDelegated int
 
 	// The fees, in wei per gas.
@@ -108,34 +109,35 @@ type Config struct {
 	// MaxPending or that of MaxBytes, whichever is higher. SurgeSlope is in per
 	// mille, at most 10,000. The default is 2,000.
 	SurgeSlope uint64
-	// PriceBump is by how much a replacement must raise the fee cap and also the tip, compared with
-	// the transaction that it replaces. It is in per mille, at most 10,000. The default is 125.
+	// PriceBump is the least increase of a replacement's fee cap, and also of its tip,
+	// over those of the replaced transaction. It is in per mille, at most 10,000. The
+	// default is 125.
 	PriceBump uint64
 	// RoundBumpDown rounds the price that PriceBump demands down to a whole number of wei, as geth
 	// does, because some wallets compute their replacements in this way. By default the price is
 	// rounded up. In both cases a replacement pays at least 1 wei more.
 	RoundBumpDown bool
-	// Score returns how valuable a transaction is to the builder. The builder first
-	// gets the sender whose next transaction has the highest score, and among equal
-	// scores the one that arrived first. The transactions of one sender always come
-	// in nonce order. Score does not affect eviction, which depends only on the
-	// effective tip.
+	// Score returns how valuable a transaction is to the builder. Among the next
+	// transactions of all senders, a session takes the one with the highest score and,
+	// among equal scores, the one that arrived first. The transactions of one sender
+	// always come in nonce order. Score does not affect eviction, which depends only on
+	// the effective tip.
 	//
-	// The result must depend on the argument only. Sessions call Score with the pool's lock held,
-	// and the readers of a Snapshot call it without the lock and concurrently.
+	// The result must depend on the argument only. Sessions call Score with the pool's
+	// lock held, and the readers of a Snapshot call it without the lock and concurrently.
 	//
-	// Nil means the effective tip. The pool then keeps its transactions sorted, so a builder that
-	// takes the best few visits only few. With Score, each session must sort the senders when it
-	// begins.
+	// Nil means the effective tip. The pool then keeps its transactions sorted, so a
+	// builder that takes the best few visits only few. With Score, each session must sort
+	// the senders when it begins.
 	Score func(Candidate) int64
 
-	// Lifetime is the age at which the pool drops a transaction. It must be positive; the default
-	// is one hour.
+	// Lifetime is how long a transaction may stay in the pool before the pool drops it.
+	// It must be positive; the default is one hour.
 	//
-	// An expired transaction stays if later transactions of its sender depend on it
-	// and stay. It may also stay for up to a sixteenth of Lifetime longer, because
-	// the pool drops expired transactions only in some calls of Add, Build and
-	// Reset. See [Pool.CleanupExpired].
+	// An expired transaction stays if later transactions of its sender depend on it and
+	// stay. It may also stay for up to a sixteenth of Lifetime longer, because the pool
+	// drops expired transactions only in some calls of Add, Build and Reset. See
+	// [Pool.CleanupExpired].
 	Lifetime time.Duration
 	// QuarantineTime is how long the pool refuses a transaction that failed while a block was
 	// built, or that was replaced. 0 means that the pool does not refuse such transactions. The
@@ -148,17 +150,17 @@ type Config struct {
 	// pool measures ages by that reading, so that no transaction expires because the machine's
 	// clock was set.
 	Now func() time.Time
-	// Observe is called with each event, in order and without the pool's lock. Nil
-	// means that events are discarded. Observe may call methods of the pool. It
-	// must return soon, because later events wait in memory, and it must not wait
-	// for another goroutine that calls the pool.
+	// Observe is called with each event, in order and without the pool's lock. Nil means
+	// that events are discarded. Observe may call methods of the pool. It must return
+	// soon, because later events wait in memory, and it must not wait for another
+	// goroutine that calls the pool.
 	//
 	// A host whose event readers may block should pass the events to them through a
-	// channel, and drop the events for which the channel has no room.
+	// channel, and drop events while the channel is full.
 	Observe func(Event)
-	// KeepChanges makes the pool record each change until [Pool.TakeChanges]
-	// returns the records, from which Pool.Restore can recover the pool after a
-	// restart. The default is false: a restart then loses all transactions.
+	// KeepChanges makes the pool record each change until [Pool.TakeChanges] returns the
+	// records, which Pool.Restore can use to recover the pool after a restart. The
+	// default is false: a restart then loses all transactions.
 	KeepChanges bool
 	// Logger receives messages about problems that an operator should check, for example that an
 	// account cannot be read. Nil discards the messages.
@@ -232,24 +234,24 @@ const (
 	// MaxAuthorizations is the maximum number of authorizations (EIP-7702) in a
 	// transaction. The pool recovers a signature for each.
 	MaxAuthorizations = 16
-	// distancePerSender is by how much the nonce of a transaction may exceed the
-	// nonce of its sender's account, in multiples of Config.MaxPerSender. It is
-	// more than 1 so that a sender that has already sent transactions to another
-	// node can continue with this pool.
+	// distancePerSender limits how far the nonce of a transaction may be ahead of its
+	// sender's account, in multiples of Config.MaxPerSender. It is more than 1, so that a
+	// sender that has already sent transactions to another node can continue with this
+	// pool.
 	distancePerSender = 4
-	// highestFloor limits the floor: to this many gwei, or to this multiple of
-	// Config.MinGasPrice if that is more.
+	// highestFloor is the maximum of the floor: this many gwei or, if that is more, this
+	// many times Config.MinGasPrice.
 	highestFloor = 1000
-	// floorWeight is the weight of the newest block's median price in the exponential average from
-	// which the floor is computed, in per mille. With this weight, five blocks show most of a
-	// change.
+	// floorWeight is the weight of the newest block's median price in the exponential
+	// average that determines the floor, in per mille. With this weight, the average
+	// follows two thirds of a change within five blocks.
 	floorWeight = 200
 	// surgeThreshold is the occupancy above which newcomers pay more, in per mille.
 	surgeThreshold = 700
-	// maxSizeGrowth is by how much the encoding of a replacement may be longer than
-	// that of the replaced transaction, in per mille. maxReplacements is how often
-	// a nonce may be replaced within replacementWindow. Both limit how many bytes a
-	// sender can make the network carry for the fee of one transaction.
+	// maxSizeGrowth is how much longer the encoding of a replacement may be than that of
+	// the replaced transaction, in per mille. maxReplacements is how often a nonce may be
+	// replaced within replacementWindow. Both limit how many bytes a sender can make the
+	// network carry for the fee of one transaction.
 	maxSizeGrowth     = 250
 	maxReplacements   = 10
 	replacementWindow = time.Minute
@@ -268,8 +270,9 @@ const (
 	accountCache = 4096
 )
 
-// MaxNonceDistance returns by how much the nonce of a transaction may exceed the nonce of its
-// sender's account: four times MaxPerSender. For a higher nonce, Add returns ErrNonceTooHigh.
+// MaxNonceDistance returns how far the nonce of a transaction may be ahead of the nonce
+// of its sender's account: four times MaxPerSender. For a higher nonce, Add returns
+// ErrNonceTooHigh.
 func (c *Config) MaxNonceDistance() uint64 { return distancePerSender * uint64(c.MaxPerSender) }
 
 const gwei = 1_000_000_000

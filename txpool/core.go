@@ -20,28 +20,30 @@ type core struct {
 	// that a flood of refused transactions does not cause a read of the host's
 	// state each time.
 	cache lru.BasicLRU[common.Address, Account]
-	// The following lists remember transactions that have left the pool. departures
-	// has the reasons for Pool.Departure. replaced has the transactions that a
-	// newcomer has replaced, and failed those that failed while a block was built;
-	// both are refused for a while. privately has the private transactions that
-	// were included in a block, so that they are private again if they come back.
+	// The following lists remember transactions that have left the pool:
+	//
+	//   - departures has the reasons that Pool.Departure returns.
+	//   - replaced has the transactions that a newcomer has replaced, and failed those
+	//     that failed while a block was built. The pool refuses both for a while.
+	//   - privately has the private transactions that were included in a block, so that
+	//     they are private again if they come back.
 	departures                  recent[Departure]
 	replaced, failed, privately recent[struct{}]
 	fees                        fees
 
-	// ready and parked contain transactions that are not locked and have no nonce gap
-	// before them, the best first: ready those that can run, and parked those that do not
-	// pay enough. roomless contains, by size class, the transactions that could run but
-	// wait for room in the pool: see settle.go.
+	// ready and parked are the indexes of the transactions that are not locked and have
+	// no nonce gap before them, the best first. Those in ready can run; those in parked
+	// do not pay enough. roomless contains, by size class, the transactions that could
+	// run but wait for room in the pool: see settle.go.
 	ready, parked  *btree.BTreeG[ranked]
 	roomless       [classes]*btree.BTreeG[ranked]
 	queue          gaps
 	authorizations authorizations
 	// uses is how many transactions each group has, and their size.
 	uses [groups]usage
-	// kept is the part of uses that never has to leave because of the caps: see
-	// entry.keeps. exempt is the part of kept that came back to the pool, for example
-	// from a failed block. Both are known, so that the caps limit only the others.
+	// kept is the part of uses to which the caps do not apply: see entry.keeps. exempt is
+	// the part of kept that came back to the pool, for example from a failed block. Both
+	// are counted, so that the caps can be compared with the rest.
 	kept   [groups]usage
 	exempt usage
 	limits [groups]usage
@@ -92,8 +94,7 @@ func newCore(cfg *Config) *core {
 	return c
 }
 
-// openAccount adds a sender that has no transactions in the pool yet. known is the sender's nonce
-// and balance in the host's state.
+// openAccount adds a sender that has no transactions in the pool yet.
 func (c *core) openAccount(address common.Address, known Account) *account {
 	a := newAccount(address, known)
 	a.slot = int32(len(c.list))
@@ -145,8 +146,7 @@ func (c *core) touchAccount(a *account, from, to int) {
 	a.from, a.to = min(a.from, int32(from)), max(a.to, int32(to))
 }
 
-// arrangeAll updates the status and the place of all transactions of a sender,
-// because prices have changed.
+// arrangeAll arranges all transactions of a sender again, because prices have changed.
 func (c *core) arrangeAll(a *account) {
 	c.arrangeChain(a, 0, len(a.txs))
 	c.closeAccount(a)

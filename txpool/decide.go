@@ -9,17 +9,15 @@ import (
 	"github.com/holiman/uint256"
 )
 
-// plan is a decision about one account: which transaction enters and at which
-// index, which transaction it replaces, which transactions must leave and why, and
-// which ones a session gives back. Making a plan changes nothing; applyPlan carries
-// it out.
+// plan is a decision about one sender's chain, for example that a newcomer enters and
+// that others must leave. Making a plan changes nothing; applyPlan carries it out.
 type plan struct {
 	account *account
-	// index is the first index in the account's chain at which status or place may
-	// change when the plan is carried out.
+	// index is the first index in the account's chain at which the status or the order
+	// may change when the plan is carried out.
 	index int
-	// enters is a newcomer, which is stored at index. If replaces is not nil, it is
-	// the transaction that the newcomer replaces. promotes is a transaction of the
+	// enters is the newcomer, if any, and will be stored at index. replaces is the
+	// transaction that the newcomer replaces, or nil. promotes is a transaction of the
 	// chain that was waiting for room in the pool and gets it now.
 	enters, replaces, promotes *entry
 	// runs is set if the newcomer can run.
@@ -29,24 +27,23 @@ type plan struct {
 	// returns are transactions that a session had locked and now unlocks, because they are in no
 	// block. exempts are transactions to which the caps do not apply from now on.
 	returns, exempts []*entry
-	// state is the account's new state, or nil.
+	// state is the nonce and balance to store in the account, or nil.
 	state *Account
 	// together is set if more plans for the same account follow. The order of its transactions is
 	// then computed only once for all plans, before the pool's lock is released.
 	together bool
 }
 
-// leaving is a transaction that must leave the pool, together with the kind and the
-// reason of its event.
+// leaving is a transaction that must leave, with the fields of its event.
 type leaving struct {
 	*entry
 	kind   Kind
 	reason error
 }
 
-// decide is the third stage of admission. It returns the plan that admits a
-// transaction, or the error with which the transaction is refused. It changes
-// nothing in the pool. In the transaction's entry, it sets only rank and seq.
+// decide is the third stage of admission. It returns a plan to admit the transaction, or
+// an error that refuses it. It changes nothing in the pool. In the transaction's entry,
+// it sets only rank and seq.
 func (c *core) decide(a *account, e *entry) (plan, error) {
 	if e.exempt {
 		return c.decideReturned(a, e)
@@ -133,7 +130,7 @@ func (c *core) checkOwn(a *account, e *entry) (i int, old *entry, err error) {
 	return i, old, c.checkFunds(a, old, e)
 }
 
-// checkNonce refuses a nonce that is used, or that is too far above the account's nonce.
+// checkNonce refuses a nonce that is used or too far above the account's nonce.
 func (c *core) checkNonce(a *account, e *entry) error {
 	if e.nonce < a.Nonce {
 		return tooLow(a, e)
@@ -211,11 +208,11 @@ func (c *core) checkFunds(a *account, old, e *entry) error {
 		new(uint256.Int).Sub(&want, &e.cost))
 }
 
-// checkSenderLimit enforces the cap on the transactions of one sender. At the cap,
-// a transaction with the sender's next nonce may still displace the sender's last
-// transaction behind a gap, unless that one is locked or exempt. checkSenderLimit
-// then returns the transaction to displace. Without this exception, a sender whose
-// transactions arrived in the wrong order could never fill its gap.
+// checkSenderLimit enforces the cap on the transactions of one sender. At the cap, a
+// transaction with the sender's next nonce may still displace the sender's last
+// transaction behind a gap, unless the last transaction is locked or exempt.
+// checkSenderLimit then returns the transaction to displace. Without this exception, a
+// sender whose transactions arrived in the wrong order could never fill its gap.
 func (c *core) checkSenderLimit(a *account, old, e *entry) (last *entry, err error) {
 	n := len(a.txs)
 	if old != nil || n < c.cfg.MaxPerSender {
@@ -230,9 +227,9 @@ func (c *core) checkSenderLimit(a *account, old, e *entry) (last *entry, err err
 	return nil, fmt.Errorf("%w: address %v has %d transactions, limit %d", ErrSenderLimit, a.address, n, c.cfg.MaxPerSender)
 }
 
-// foreseeSeat returns the status and the position in the order that a newcomer will get
-// if it is admitted. It assumes that the balance covers the newcomer, which checkFunds
-// has checked.
+// foreseeSeat returns the status and the place in the order that a newcomer will get if
+// it is admitted. It assumes that the balance covers the newcomer, because checkFunds has
+// already checked that.
 func (c *core) foreseeSeat(a *account, i int, e *entry) seat {
 	at := c.position(a, i)
 	at.funded = i + 1
@@ -437,9 +434,9 @@ func (c *core) decideState(a *account, known Account) plan {
 	return p
 }
 
-// decideReturn returns the plan for a transaction that a session gives back because it is in no
-// block. The transaction stays in the pool, unless its nonce has been used in the meantime. exempt
-// makes it exempt from the caps.
+// decideReturn returns the plan for a transaction that a session gives back because it is
+// in no block. The transaction stays in the pool, unless its nonce has been used in the
+// meantime. It becomes exempt from the caps if exempt is set or the balance is too low.
 func (c *core) decideReturn(e *entry, exempt bool) plan {
 	a := e.account
 	p := plan{account: a, index: a.indexOf(e), together: true}
@@ -454,8 +451,7 @@ func (c *core) decideReturn(e *entry, exempt bool) plan {
 	return p
 }
 
-// planDrop returns the plan with which a transaction leaves the pool. reason becomes
-// the reason in the event about the transaction.
+// planDrop returns the plan that drops a transaction for a reason.
 func planDrop(e *entry, reason error) plan {
 	return plan{account: e.account, index: e.account.indexOf(e), leaves: []leaving{{e, Dropped, reason}}}
 }

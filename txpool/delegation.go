@@ -8,24 +8,22 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 )
 
-// authority is an account that has signed an authorization in a transaction, which
-// turns the account's code into a delegation (EIP-7702).
+// authority is an account that has signed an authorization in a transaction, which turns
+// the account's code into a delegation (EIP-7702).
 //
-// The pool must know such accounts, because another party that can spend the
-// balance of a sender can invalidate all transactions of that sender at once, for
-// the price of one. The pool therefore holds few transactions of a sender that is
-// delegated or about to be (invariant I7). A sender is about to be delegated if a
-// transaction that can run contains an authorization of the sender that could
-// apply. Signatures alone do not count, because strangers could otherwise restrict
+// Another party that can spend the balance of a sender can invalidate all transactions of
+// that sender at once, for the price of one. The pool therefore holds few transactions of
+// a sender that is delegated or about to be (invariant I7). A sender is about to be
+// delegated if a transaction that can run contains an authorization of the sender that
+// could apply. Signatures alone do not count, because strangers could otherwise restrict
 // an account with its old signatures.
 type authority struct {
 	Address common.Address
 	Nonce   uint64 // nonce of the authorization
 }
 
-// authorizations counts, for each account and nonce, the authorizations in
-// transactions that can run. The pool learns from it which accounts may become
-// delegated soon.
+// authorizations counts the authorizations in transactions that can run, for each account
+// that signed them and each nonce. They show which accounts may become delegated soon.
 type authorizations map[common.Address]map[uint64]int
 
 // authorities returns the accounts that have signed valid authorizations in a transaction, each
@@ -46,8 +44,8 @@ func (c *Config) authorities(tx *types.Transaction) []authority {
 	return valid
 }
 
-// enlistAuthorities adds the authorizations of a transaction to the counts, or removes them if
-// counts is false. They are counted only while the transaction can run.
+// enlistAuthorities adds the authorizations of a transaction to the counts if counts is
+// true, and removes them otherwise. They count only while the transaction can run.
 func (c *core) enlistAuthorities(e *entry, counts bool) {
 	if e.enlisted == counts {
 		return
@@ -82,9 +80,9 @@ func (all authorizations) remove(auth authority) {
 	}
 }
 
-// applicable returns the range of nonces in which an authorization signed by the
-// account could take effect, now or after the account's own transactions in the pool.
-// It assumes that the nonce gaps between these transactions are filled and that one
+// applicable returns the range of nonces that an authorization signed by the account must
+// have to take effect, now or after the account's transactions in the pool. The range is
+// wide: it assumes that the nonce gaps between these transactions are filled and that one
 // more transaction arrives.
 func (a *account) applicable() (first, last uint64) {
 	last = a.Nonce

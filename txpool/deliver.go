@@ -23,7 +23,7 @@ func (p *Pool) eventsWait() bool {
 	return len(p.core.events) > 0
 }
 
-// dequeueEvent removes the oldest event from the queue and returns it, if there is one.
+// dequeueEvent removes and returns the oldest event, if there is one.
 func (p *Pool) dequeueEvent() (e Event, some bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

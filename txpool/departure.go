@@ -36,7 +36,7 @@ func (e *Event) departure(now int64) Departure {
 	return d
 }
 
-// reason is an error as the pool remembers it: only its text, and the error of this
+// reason is the copy of an error that the pool remembers: its text, and the error of this
 // package that it wrapped. The pool does not keep the original, because a host's error
 // may keep much memory alive.
 type reason struct {
@@ -50,8 +50,9 @@ func (r *reason) Unwrap() error { return r.kind }
 // maxReason is the maximum length of a reason's text, in bytes.
 const maxReason = 256
 
-// rememberReason converts an error to the form in which the pool remembers it. Most errors are
-// plain errors of this package and stay as they are, so that an eviction allocates nothing.
+// rememberReason returns the copy of an error that the pool remembers. Most errors are
+// plain errors of this package and stay as they are, so that an eviction allocates
+// nothing.
 func rememberReason(err error) error {
 	kind := labelOf(err).err
 	if kind != nil && err == kind {
@@ -61,8 +62,7 @@ func rememberReason(err error) error {
 	return &reason{text[:min(len(text), maxReason)], kind}
 }
 
-// recallReason restores an error from a stored record, which contains the label of
-// an error of this package, and a text.
+// recallReason restores an error from a record, which has its label and its text.
 func recallReason(name, text string) error {
 	r := &reason{text: text}
 	for _, l := range labels {
@@ -95,9 +95,9 @@ func departureOf(record []byte) (Departure, error) {
 	return d, err
 }
 
-// recent remembers transactions for a limited time, each with a value, for example
-// why it left the pool. It keeps only the newest ones, so that its size is bounded.
-// Times are in Unix nanoseconds.
+// recent remembers transactions for a limited time, each with a value, for example why it
+// left the pool. If there are too many, it forgets the oldest. Times are in Unix
+// nanoseconds.
 type recent[V any] struct {
 	lasts time.Duration
 	lru.BasicLRU[common.Hash, stamped[V]]
@@ -129,14 +129,13 @@ func (r *recent[V]) prune(now int64) {
 	}
 }
 
-// timeLeft returns how much longer a value will be remembered. The result is 0 or negative if the
-// time is over.
+// timeLeft returns how much longer a value is remembered; it may be negative.
 func (r *recent[V]) timeLeft(one stamped[V], now int64) time.Duration {
 	return r.lasts - time.Duration(now-one.at)
 }
 
-// find returns the value for a transaction, and for how much longer the transaction
-// is remembered. left is 0 if it is not remembered.
+// find returns the value for a transaction, and for how much longer it is remembered.
+// left is 0 if the transaction is not remembered.
 func (r *recent[V]) find(hash common.Hash, now int64) (value V, left time.Duration) {
 	one, there := r.Peek(hash)
 	if there && r.timeLeft(one, now) > 0 {

@@ -23,8 +23,8 @@ const (
 	parked
 	// ready means that the transaction can run.
 	ready
-	// building is the group in which locked transactions are counted, because a session is building
-	// a block with them. No transaction has it as its status.
+	// building is the group of the locked transactions, because a session is building a
+	// block with them. No transaction has it as its status.
 	building
 	// groups is the number of groups in which entries are counted.
 	groups
@@ -41,8 +41,8 @@ type entry struct {
 	seq    uint64      // order of admission
 	at     int64       // time of admission, Unix nanoseconds
 	cost   uint256.Int // gas·feeCap + value + Config.ExtraCost
-	// authorized lists the accounts that have signed the transaction's authorizations (EIP-7702).
-	// It is nil if there are none.
+	// authorized lists the accounts whose authorizations (EIP-7702) the transaction
+	// contains, or is nil.
 	authorized *[]authority
 	size       uint32 // bytes of the encoding
 	memory     uint32 // approximate bytes in memory
@@ -58,8 +58,8 @@ type entry struct {
 	exempt   bool // exempt from the caps: see apply.go
 	ran      bool // could run at some time since its admission
 	enlisted bool // its authorities are counted in core.authorizations
-	// replacements is how often the nonce of this transaction was replaced since the time in since,
-	// which is in seconds of Unix time. The pool limits the number of replacements per minute.
+	// replacements counts how often a transaction with this nonce was replaced after
+	// since, which is in Unix seconds. The pool limits the replacements per minute.
 	replacements uint16
 	since        uint32
 	account      *account
@@ -77,23 +77,23 @@ func (e *entry) authorities() []authority {
 // hash returns the transaction's hash, which the transaction caches.
 func (e *entry) hash() common.Hash { return e.tx.Hash() }
 
-// place is the key by which transactions are sorted: the higher rank first, then
-// the earlier arrival, then the lower nonce. rank and seq belong to the transaction
-// itself or to an earlier one in its sender's chain, whichever comes last in this
-// order. A child that pays well therefore never precedes a parent that pays badly,
-// and the last place of all is always the end of a chain (invariants I3, I4).
+// place is the key by which transactions are sorted: the higher rank first, then the
+// earlier arrival, then the lower nonce. A transaction's place has its own rank and seq,
+// or those of an earlier transaction of its sender if these sort later. A child that pays
+// well therefore never sorts before a parent that pays badly, and the last transaction of
+// the order is always the last of its sender's chain (invariants I3, I4).
 //
-// A builder that always takes the best next transaction of any sender takes them in this order. A
-// transaction that pays more than its predecessor in the chain follows directly after that
-// predecessor.
+// A builder that always takes the best next transaction of any sender takes them in this
+// order. A transaction that pays more than its predecessor in the chain follows directly
+// after that predecessor.
 type place struct {
 	rank, seq uint64
 }
 
-// ranked is an element of an index, the sorted list of all transactions with one
-// status. It copies the place from the entry, so that a snapshot of the index stays
-// sorted when the entry moves later. It also copies gas and size, capped at 2^32-1, so
-// that a session that skips thousands of transactions need not load each entry.
+// ranked is an element of an index, the sorted list of all transactions with one status.
+// It has copies of some fields of the entry. With a copy of the place, a snapshot of the
+// index stays sorted when the entry moves later. With copies of gas and size, both at
+// most 2^32-1, a session that skips thousands of transactions need not read each entry.
 type ranked struct {
 	place
 	entry     *entry
@@ -117,7 +117,6 @@ func compare(a, b ranked) int {
 	return cmp.Or(cmp.Compare(b.rank, a.rank), cmp.Compare(a.seq, b.seq), cmp.Compare(a.entry.nonce, b.entry.nonce))
 }
 
-// before reports whether a place comes before another one.
 func (p place) before(other place) bool {
 	if p.rank != other.rank {
 		return p.rank > other.rank
@@ -130,8 +129,8 @@ const degree = 32
 
 func newIndex() *btree.BTreeG[ranked] { return btree.NewG(degree, before) }
 
-// noLead is the place that precedes all others. It is used as the predecessor's place for the first
-// transaction of a chain.
+// noLead is the place that precedes all others. It stands for the predecessor's place if
+// a transaction is the first of its chain.
 var noLead = place{rank: math.MaxUint64}
 
 // after returns the place of e in the order, given the place p of the sender's previous
@@ -145,9 +144,9 @@ func (p place) after(e *entry) place {
 	return p
 }
 
-// behind returns the earliest place in the order for the sender's next transaction. If
-// this transaction waits for room, the next one cannot run either, so the result is a
-// place after all others.
+// behind returns the earliest place in the order that the sender's next transaction can
+// have. If this transaction waits for room, the next one cannot run either, so its place
+// is after all others.
 func (e *entry) behind() place {
 	if e.roomless {
 		return place{0, e.seq}
@@ -173,13 +172,12 @@ func addSaturating(a, b uint64) uint64 {
 	return sum
 }
 
-// class returns the size class of a transaction by its memory. Each class goes up to twice the size
-// of the class before it.
+// class returns the size class of a transaction. Each class covers twice the memory of
+// the class before it.
 func (e *entry) class() int {
 	const smallest = 10 // in bits, so that the first class has everything below 1 kB
 	return min(max(bits.Len32(e.memory)-smallest, 0), classes-1)
 }
 
-// classes is the number of size classes. The last one has everything from 512
-// kB.
+// classes is the number of size classes; the last begins at 512 kB.
 const classes = 11

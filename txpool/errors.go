@@ -185,8 +185,7 @@ type labelled struct {
 	label string
 }
 
-// labelOf returns the first error in labels that err wraps, together with its
-// label, or the zero value if err wraps none of them.
+// labelOf returns the first element of labels whose error err wraps.
 func labelOf(err error) labelled {
 	for _, l := range labels {
 		if errors.Is(err, l.err) {

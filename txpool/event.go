@@ -67,8 +67,9 @@ type Event struct {
 	Reason error
 }
 
-// emitEvent queues an event about a transaction, if the host has set Config.Observe. If the
-// transaction leaves the pool, emitEvent also stores the reason for Pool.Departure.
+// emitEvent queues an event about a transaction, if the host has set Config.Observe. If
+// the transaction is dropped or replaced, emitEvent also stores the reason for
+// Pool.Departure.
 func (c *core) emitEvent(event Event, e *entry) {
 	if e != nil {
 		event.Tx, event.Sender, event.Private, event.Age = e.tx, e.account.address, e.private, c.age(e)
@@ -87,8 +88,7 @@ func (c *core) emitEvent(event Event, e *entry) {
 // age returns the time since the admission of an entry.
 func (c *core) age(e *entry) time.Duration { return time.Duration(max(c.now-e.at, 0)) }
 
-// recordChange stores the record of a change until the host takes it with TakeChanges and writes it
-// to a log.
+// recordChange stores a record until the host takes it with TakeChanges.
 func (c *core) recordChange(record []byte) { c.changes = append(c.changes, record) }
 
 // recordAdmission records that the transaction is now in the pool or held aside.
@@ -107,9 +107,8 @@ func (c *core) recordKept(e *entry) {
 	}
 }
 
-// recordDeparture stores why a transaction has left the pool, so that
-// Pool.Departure can return the reason. It also records the reason, so that it
-// survives a restart.
+// recordDeparture stores why a transaction has left the pool, for Pool.Departure. It also
+// adds a record, so that the reason survives a restart.
 func (c *core) recordDeparture(d Departure) {
 	c.departures.remember(d.Hash, d, d.At.UnixNano())
 	if c.cfg.KeepChanges {

@@ -18,25 +18,25 @@ type fees struct {
 	occupancy uint64
 }
 
-// prices is the part of the fee market that survives a restart. base is the base
-// fee of the next block, and floor is the lowest price of a pending transaction.
-// average follows the median prices of recent blocks, and floor follows average.
+// prices is the part of the fee market that survives a restart: the base fee of the next
+// block, the floor, which is the lowest price of a pending transaction, and average,
+// which follows the median prices of recent blocks and which the floor follows.
 type prices struct{ base, floor, average uint64 }
 
 func (p *prices) record() []byte { return encode(recordPrices, p.base, p.floor, p.average) }
 
-// sample is the effect of one block on the prices: the median price that the block's
-// transactions paid, and the average and the floor as they were before the block. If
-// the block is reverted, the pool restores the average and the floor from its sample.
+// sample is the effect of one block on the prices: the median price that its transactions
+// paid, and the average and the floor before the block. If the block is reverted, the
+// pool restores this average and this floor.
 type sample struct{ median, average, floor uint64 }
 
 const (
 	perMille = 1000
-	// floorStep is the inverse of the greatest change per block: the floor and the base fee change
-	// by at most 1/8, or 12.5 %.
+	// floorStep limits how fast prices change: the floor and the base fee move by at most
+	// 1/8, or 12.5 %, per block.
 	floorStep = 8
-	// hysteresis is by how much the occupancy of the pool may fall, in per mille, before the price
-	// for newcomers begins to fall too.
+	// hysteresis is how far the occupancy of the pool may fall, in per mille, before the
+	// price for newcomers begins to fall too.
 	hysteresis = 50
 )
 
@@ -44,12 +44,12 @@ func newFees(cfg *Config) fees {
 	return fees{cfg: cfg, prices: prices{floor: cfg.MinGasPrice, average: cfg.MinGasPrice}}
 }
 
-// tipless is the rank of a transaction that pays exactly the base fee. The rank is a
-// number that is higher the more a transaction is worth to a builder: with a tip, it is
-// tipless plus the tip. If the fee cap is below the base fee, the rank is the fee cap.
+// tipless is the rank of a transaction that pays exactly the base fee. The rank of a
+// transaction is its worth to a builder: tipless plus the tip or, if the fee cap is below
+// the base fee, the fee cap alone, which is less than tipless.
 const tipless = 1 << 63
 
-// rank returns how valuable a transaction is to a builder at the present base fee.
+// rank returns the worth of a transaction to a builder at the present base fee.
 func (f *fees) rank(e *entry) uint64 { return rankAt(f.base, e) }
 
 func rankAt(base uint64, e *entry) uint64 {
@@ -59,11 +59,10 @@ func rankAt(base uint64, e *entry) uint64 {
 	return tipless + min(e.tip, e.feeCap-base, tipless-2) // below noLead's rank
 }
 
-// next returns the highest base fee that is possible in the block after the next
-// one. base is the base fee of the next block.
+// next returns the highest possible base fee of the block after the next one.
 func (f *fees) next() uint64 { return addSaturating(f.base, f.base/floorStep) }
 
-// tipOf returns the effective tip that a rank stands for. It is 0 for ranks below tipless.
+// tipOf returns the effective tip of a rank.
 func tipOf(rank uint64) uint64 { return max(rank, tipless) - tipless }
 
 // price returns the price per gas that a transaction pays at the present base fee. The rank of the
@@ -88,7 +87,7 @@ func (f *fees) surge() uint64 {
 	return perMille + f.cfg.SurgeSlope*over/perMille
 }
 
-// least returns the price that a newcomer must pay: the floor multiplied by the surge.
+// least returns the price that a newcomer must pay.
 func (f *fees) least() uint64 { return scale(f.floor, f.surge(), perMille) }
 
 // scale returns n·share/whole, or 2^64-1 if that is more.
@@ -132,10 +131,9 @@ func (f *fees) addBlock(median uint64) {
 	f.floor = min(max(f.floor, f.cfg.MinGasPrice), f.cfg.maxFloor())
 }
 
-// approach moves the average toward the target by weight, in per mille of the
-// distance, and returns the result. If the two differ by only a per mille or a few
-// wei, approach returns the target, because the average would otherwise never reach
-// it.
+// approach returns the average moved toward the target by weight, in per mille of the
+// distance. If the two differ by only a per mille or a few wei, approach returns the
+// target, because the average would otherwise never reach it.
 func approach(average, target, weight uint64) uint64 {
 	up, down := target-min(target, average), average-min(target, average)
 	if up+down <= max(target/perMille, (perMille+weight-1)/weight) {
@@ -144,8 +142,7 @@ func approach(average, target, weight uint64) uint64 {
 	return average + scale(up, weight, perMille) - scale(down, weight, perMille)
 }
 
-// removeBlocks restores the floor as it was before the newest n blocks, because these blocks were
-// reverted.
+// removeBlocks restores the floor as it was before the newest n blocks.
 func (f *fees) removeBlocks(n int) {
 	for ; n > 0 && len(f.window) > 0; n-- {
 		last := len(f.window) - 1

@@ -10,22 +10,22 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// heldAside holds, by hash, transactions that came back but cannot be admitted now,
-// because the host cannot read the sender's account or a check refuses the
-// transaction at the moment. Each Reset and CleanupExpired tries again, until the
-// transaction is admitted, its nonce is used, or its lifetime is over.
+// heldAside holds, by hash, transactions that came back, for example from a failed block,
+// but cannot be admitted now, because the host cannot read the sender's account or a
+// check refuses the transaction at the moment. Each Reset and CleanupExpired tries again,
+// until the transaction is admitted, its nonce is used, or its lifetime is over.
 //
-// The records of the pool contain these transactions too. They count toward the
-// limit of the whole pool, because they use memory, but toward no other cap. A
-// sender cannot add such a transaction a second time, because the two copies would
-// leave the pool separately, each for a different reason.
+// The records of the pool contain these transactions too. They count toward the limit of
+// the whole pool, because they use memory, but toward no other cap. A sender cannot add
+// such a transaction a second time, because the two copies would leave the pool
+// separately, each for a different reason.
 type heldAside struct {
 	txs  map[common.Hash]*past
 	used usage
 	last uint64 // order of the newest one
 }
 
-// inOrder returns the transactions that are held aside, in the order in which they were put aside.
+// inOrder returns the transactions in the order in which they were put aside.
 func (h *heldAside) inOrder() []*past {
 	return slices.SortedFunc(maps.Values(h.txs), func(a, b *past) int { return cmp.Compare(a.order, b.order) })
 }
@@ -57,8 +57,8 @@ type superseded struct{ by common.Hash }
 func (s *superseded) Error() string { return ErrReplaced.Error() + " by " + s.by.String() }
 func (s *superseded) Unwrap() error { return ErrReplaced }
 
-// isFinal reports whether an error means that a transaction that came back can
-// never be admitted, so that holding it aside for another attempt would be useless.
+// isFinal reports whether an error means that a transaction that came back can never be
+// admitted, so that it need not be held aside for another attempt.
 func isFinal(err error) bool {
 	return wrapsAny(err, []error{ErrNonceTooLow, ErrReplaced, ErrInvalidChainID, ErrMalformed})
 }
@@ -103,8 +103,8 @@ func (p *Pool) setAside(batch []candidate) {
 	})
 }
 
-// endEvent returns the last event about a transaction that came back, for example from
-// a failed block, but that the pool will not try to admit again.
+// endEvent returns the last event about a transaction that came back, for example from a
+// failed block, but cannot be admitted again.
 func (t *candidate) endEvent(now int64) Event {
 	event := Event{Kind: Dropped, Tx: t.tx, Sender: t.from, Private: t.origin.private, Age: time.Duration(now - t.origin.at), Reason: t.err}
 	s := new(superseded)
@@ -128,8 +128,7 @@ func (p *Pool) retryHeld() {
 }
 
 // examineBack takes transactions that come back through the first two stages of
-// admission. It applies lenient rules, because the pool has accepted these
-// transactions before.
+// admission, with the lenient rules for transactions that were accepted before.
 func (p *Pool) examineBack(origin []*past) []candidate {
 	batch := make([]candidate, len(origin))
 	for i, o := range origin {
@@ -162,8 +161,8 @@ func (p *Pool) dropExpired(now int64) {
 	p.sweptAt.Store(now)
 }
 
-// expireDue drops expired transactions if the last time was long enough ago. It is cheap enough for
-// every Add: it never waits for another call and reads no account.
+// expireDue drops expired transactions if this was last done long enough ago. It is cheap
+// enough for every Add, because it never waits for another call and reads no account.
 func (p *Pool) expireDue(now int64) {
 	if now-p.sweptAt.Load() >= int64(p.cfg.Lifetime/expiryShare) && p.turn.TryLock() {
 		defer p.turn.Unlock()
@@ -171,8 +170,8 @@ func (p *Pool) expireDue(now int64) {
 	}
 }
 
-// expiryShare limits how late the pool may drop an expired transaction: by Config.Lifetime divided
-// by expiryShare.
+// expiryShare limits how late an expired transaction leaves, to
+// Config.Lifetime/expiryShare.
 const expiryShare = 16
 
 // expireSender drops the expired transactions of one sender, the last one first. An

@@ -104,8 +104,8 @@ func (c *Config) checkChain(tx *types.Transaction) error {
 	return nil
 }
 
-// amount copies a number of a transaction into 256 bits. name is the name of the field, for the
-// text of errors. tooHigh is the error that amount wraps if the number has more than 256 bits.
+// amount converts a number of a transaction to 256 bits. name is the name of the field in
+// error texts, and tooHigh is the error to wrap if the number has more than 256 bits.
 func amount(into *uint256.Int, from *big.Int, name string, tooHigh error) error {
 	if from.Sign() < 0 {
 		return fmt.Errorf("%w: %s %v", ErrNegativeValue, name, from)
@@ -160,8 +160,7 @@ func (c *Config) addExtras(e *entry) bool {
 	return !over
 }
 
-// addProduct adds n times a price to a sum. It returns false if the result needs more than 256
-// bits.
+// addProduct adds n times a price to sum, or returns false on overflow.
 func addProduct(sum *uint256.Int, n uint64, price *uint256.Int) bool {
 	var product uint256.Int
 	_, over := product.MulOverflow(product.SetUint64(n), price)
@@ -172,7 +171,7 @@ func addProduct(sum *uint256.Int, n uint64, price *uint256.Int) bool {
 	return !over
 }
 
-// checkSize computes the size of a transaction and refuses it if it is too large.
+// checkSize sets the size of a transaction, and refuses one that is too large.
 func (c *Config) checkSize(e *entry) error {
 	size := e.tx.Size()
 	if size > c.MaxTxSize {

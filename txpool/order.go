@@ -8,7 +8,7 @@ import (
 	"github.com/google/btree"
 )
 
-// turn is the memory of a session about one sender, for example whether it has read the
+// turn is a session's data about one sender, for example whether the session has read the
 // sender's account and which transaction of the sender comes next.
 type turn struct {
 	address common.Address
@@ -36,17 +36,16 @@ func (s *Session) beginTurn(address common.Address) *turn {
 	return t
 }
 
-// notifySession offers a transaction that can run now to the session that is building a block, if
-// there is one.
+// notifySession offers a transaction that can run now to the running session, if any.
 func (c *core) notifySession(e *entry) {
 	if c.session != nil && !c.session.over {
 		c.session.considerEntry(e)
 	}
 }
 
-// notifyOfHead offers a sender's next transaction to the session that is building a block. It is
-// called when the sender's chain has changed, because another transaction than before may now be
-// the next one that the session can take.
+// notifyOfHead offers a sender's next transaction to the session that is building a
+// block. It is called when the sender's chain has changed, because the session may now
+// have to take another transaction next.
 func (c *core) notifyOfHead(a *account) {
 	e := a.head()
 	if e != nil {
@@ -54,10 +53,10 @@ func (c *core) notifyOfHead(a *account) {
 	}
 }
 
-// considerEntry makes a running session consider a transaction that has become able
-// to run or has changed its place. If the session's walk through the pool has not
-// reached that place yet, it will visit the transaction later, and considerEntry
-// does nothing. A sender whose transactions all do not fit costs no memory.
+// considerEntry makes a running session consider a transaction that has become able to
+// run or has moved in the order. The session visits the transactions in order. If it has
+// not yet reached the transaction's new position, it will find the transaction there, and
+// considerEntry does nothing.
 func (s *Session) considerEntry(e *entry) {
 	address := e.account.address
 	t := s.senders[address]
@@ -82,9 +81,9 @@ func (s *Session) considerEntry(e *entry) {
 	heap.Push(&s.heads, t)
 }
 
-// forgetSender removes a sender that has no more transactions in the pool from the
-// session's data, unless the session has taken some of them. Otherwise, a session
-// that is open for a long time would need more memory with each newcomer.
+// forgetSender deletes a session's data about a sender that has left the pool, unless the
+// session has taken transactions of the sender. Otherwise, a session that is open for a
+// long time would need more memory with each newcomer.
 func (s *Session) forgetSender(address common.Address) {
 	t := s.senders[address]
 	if t == nil || t.took {
@@ -96,11 +95,11 @@ func (s *Session) forgetSender(address common.Address) {
 	delete(s.senders, address)
 }
 
-// visitSender makes a sender a choice for the session if the sender's next transaction
-// fits into the block. A transaction that does not fit is not remembered, because the
-// rest of the budget only shrinks; if it changes, considerEntry considers it again.
-// Most transactions that do not fit are too large, which visitSender finds out without
-// reading the entry.
+// visitSender adds a sender to the heads, the senders among which the session chooses, if
+// the sender's next transaction fits into the block. If the transaction does not fit,
+// visitSender only counts it, because the rest of the budget only shrinks; if the
+// transaction changes later, considerEntry considers it again. The size is checked first,
+// because most misses are too large and then the entry need not be read from memory.
 func (s *Session) visitSender(c *core, r ranked) {
 	e := r.entry
 	if s.hasRoom(uint64(r.gas), uint64(r.size)) {
@@ -115,8 +114,8 @@ func (s *Session) visitSender(c *core, r ranked) {
 	s.misses++
 }
 
-// pushHead adds a sender to the heads, the senders among which the session chooses the
-// best next transaction. That transaction is e; if e is nil, pushHead does nothing.
+// pushHead adds a sender to the heads, the senders among which the session chooses. e is
+// the sender's next transaction; if it is nil, pushHead does nothing.
 func (s *Session) pushHead(c *core, t *turn, e *entry) {
 	if e == nil {
 		return
@@ -125,13 +124,13 @@ func (s *Session) pushHead(c *core, t *turn, e *entry) {
 	heap.Push(&s.heads, t)
 }
 
-// popHead removes the best of the heads, and returns its transaction and the turn
-// of its sender. If the sender's next transaction has changed in the meantime, or
-// the place of the head is outdated, popHead puts the sender back at its present
-// place and returns no transaction.
+// popHead removes the best of the heads, and returns its transaction and the session's
+// data about the sender. If the sender has another next transaction by now, or the stored
+// place is outdated, popHead puts the sender back at its present place and returns no
+// transaction.
 //
-// popHead computes a place only in that case. If it did so each time, a session
-// could run forever when the host's score differs from call to call.
+// popHead computes a place only in that case. If it did so each time, a session could run
+// forever when the host's score differs from call to call.
 func (s *Session) popHead(c *core) (*entry, *turn) {
 	t := heap.Pop(&s.heads).(*turn)
 	if t.aside {
@@ -148,8 +147,8 @@ func (s *Session) popHead(c *core) (*entry, *turn) {
 	return nil, t
 }
 
-// fillHeads makes the session's walk visit more senders, until no unvisited sender
-// can have a better transaction than the best of the heads.
+// fillHeads visits more senders, best first, until no unvisited sender can have a better
+// transaction than the best of the heads.
 func (s *Session) fillHeads(c *core) {
 	for s.misses < maxMisses && !s.walk.ended && (len(s.heads) == 0 || s.walk.precedes(s.heads[0].place)) {
 		s.walk.visitNext(func(r ranked) { s.visitSender(c, r) })
@@ -194,8 +193,7 @@ func (s *Session) fits(e *entry) bool {
 	return e.feeCap >= s.base && s.hasRoom(e.gas, uint64(e.size))
 }
 
-// hasRoom reports whether the rest of the block's budget has room for a transaction with the given
-// gas limit and encoded size.
+// hasRoom reports whether a transaction with this gas limit and size fits the budget.
 func (s *Session) hasRoom(gas, size uint64) bool {
 	b := &s.budget
 	if b.Gas > 0 && gas > b.Gas-min(s.gas, b.Gas) {
@@ -211,8 +209,7 @@ func (s *Session) putAside(e *entry) {
 	t.aside, t.unfit = true, false
 }
 
-// Candidate is a transaction that can run, in the form in which it is passed to
-// Config.Score.
+// Candidate is the argument of Config.Score: a transaction that can run.
 type Candidate struct {
 	// Tx is the transaction.
 	Tx *types.Transaction
@@ -222,12 +219,12 @@ type Candidate struct {
 	Size uint64
 }
 
-// candidate returns the argument of Config.Score for the entry.
+// candidate returns the entry as an argument of Config.Score.
 func (e *entry) candidate(base uint64) Candidate {
 	return Candidate{Tx: e.tx, Tip: min(e.tip, e.feeCap-min(e.feeCap, base)), Size: uint64(e.size)}
 }
 
-// keyOf returns the key by which a session compares the next transactions of its
+// keyOf returns the key that a session uses to compare the next transactions of its
 // senders: the score if Config.Score is set, and otherwise the tip.
 func (c *core) keyOf(e *entry) place {
 	if c.cfg.Score == nil {
@@ -236,14 +233,14 @@ func (c *core) keyOf(e *entry) place {
 	return scored(c.cfg.Score, e, c.fees.base)
 }
 
-// scored returns the place by which a session sorts a transaction if Config.Score is
-// set. The signed score becomes an unsigned number in the same order.
+// scored returns the place of a transaction in a session's order if Config.Score is set.
+// The signed score becomes an unsigned number in the same order.
 func scored(score func(Candidate) int64, e *entry, base uint64) place {
 	return place{uint64(score(e.candidate(base))) ^ 1<<63, e.seq}
 }
 
-// walk visits the transactions that can run, the best one first, and only as many
-// of them as a session needs.
+// walk visits the transactions that can run, best first. It goes only as far as a session
+// needs, because a block usually takes few of them.
 type walk struct {
 	index *btree.BTreeG[ranked] // without Config.Score: the transactions, by tip
 	rest  ranking               // with Config.Score: the next transactions of the senders
@@ -269,16 +266,15 @@ func (c *core) newWalk() walk {
 	return walk{rest: rest}
 }
 
-// passed reports whether the walk has already gone past the position of a transaction
-// that has just changed. The session must then consider the transaction itself, because
-// the walk will not.
+// passed reports whether the walk has already gone past the present position of a
+// transaction. The session must then consider the transaction itself, because the walk
+// will not visit it.
 func (w *walk) passed(e *entry) bool {
 	return w.ended || w.index == nil || w.at.entry != nil && before(e.ranked(e.lead), w.at)
 }
 
-// precedes reports whether the walk may still find a sender with a transaction that is
-// better than one at place p. The session must then continue the walk before it
-// chooses.
+// precedes reports whether the walk may still find a better transaction than one at place
+// p. The session must then continue the walk before it chooses.
 func (w *walk) precedes(p place) bool { return w.at.entry == nil || w.at.place.before(p) }
 
 // stride is how many transactions a walk visits at a time.
@@ -315,12 +311,12 @@ func (w *walk) visitNext(f func(ranked)) {
 	w.ended = w.at == from
 }
 
-// ranking is a heap with the best transaction at the top. It does not use
-// container/heap, because the interface calls for the comparisons would take most
-// of the time of a session with scores.
+// ranking is a heap with the best transaction at the top. It does not use container/heap,
+// because calling the comparisons through an interface would take most of the time of a
+// session with scores.
 type ranking []ranked
 
-// sinkAt moves the entry at an index down until the heap is in order again.
+// sinkAt moves an entry down until the heap is in order again.
 func (r ranking) sinkAt(i int) {
 	for best := 2*i + 1; best < len(r); i, best = best, 2*best+1 {
 		other := best + 1

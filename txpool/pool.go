@@ -31,9 +31,9 @@ type Pool struct {
 	begun   time.Time // start of the pool's clock
 	sweptAt atomic.Int64
 
-	// turn is locked by calls that change the pool in several steps, such as Next, Reset and
-	// CleanupExpired. Each of these calls releases mu between its steps, and turn keeps the other
-	// ones out in the meantime.
+	// turn is locked by calls that change the pool in several steps, such as Next, Reset
+	// and CleanupExpired. Each of these calls releases mu between its steps, and turn
+	// keeps the other calls out in the meantime.
 	turn sync.Mutex
 
 	mu       sync.Mutex // protects the fields below

@@ -13,14 +13,13 @@ import (
 // restart. A record begins with one byte for its kind, followed by an RLP list of
 // the fields in the comment. Times are in Unix nanoseconds.
 const (
-	// recordAdded means that a transaction was added. The fields are whether it is
-	// private, exempt from the caps, could run before, and is held aside, its time
-	// of admission, and the transaction.
+	// recordAdded means that a transaction was added. The fields are private, exempt, ran
+	// and held (see past), the time of admission, and the transaction.
 	recordAdded = 'A'
 	// recordRoom means that the caps begin or cease to apply to a transaction. The fields are its
 	// hash, whether it is exempt from the caps, and whether it could run before.
 	recordRoom = 'K'
-	// recordLeft means that a transaction has left in a block, so that it has no
+	// recordLeft means that a transaction was included in a block, so that it has no
 	// departure. The field is its hash.
 	recordLeft = 'L'
 	// recordDeparted means that a transaction was replaced or dropped. The fields
@@ -32,7 +31,7 @@ const (
 	recordPrices = 'P'
 )
 
-// errRecord is returned if a record cannot be decoded. It reaches the host in Restored.Poisoned.
+// errRecord is wrapped by the errors in Restored.Poisoned.
 var errRecord = errors.New("txpool: not a record of the pool")
 
 // encode returns a record of a kind with the given fields.
@@ -62,12 +61,12 @@ func decode(record []byte, fields ...any) error {
 	return nil
 }
 
-// past describes a transaction that the pool has admitted before and admits again.
-// It returns from one of these:
+// past describes a transaction that the pool has admitted before and admits again. The
+// transaction comes from one of these sources:
 //
 //   - a block that was undone
-//   - the transactions that are held aside, outside of the pool's order, because
-//     they could not be admitted when they came back
+//   - the transactions that are held aside, outside of the pool's order, because they
+//     could not be admitted when they came back
 //   - the records of a log, after a restart
 type past struct {
 	tx      *types.Transaction
@@ -80,8 +79,7 @@ type past struct {
 	err     error  // why it is held aside
 }
 
-// past returns everything about a transaction that the pool needs to admit it again, for example
-// after a restart.
+// past returns the data with which the transaction can be admitted again.
 func (e *entry) past() *past {
 	return &past{tx: e.tx, at: e.at, private: e.private, exempt: e.exempt, ran: e.ran}
 }

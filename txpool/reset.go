@@ -100,9 +100,9 @@ func (p *Pool) endHead() []Displaced {
 }
 
 // takeDisplaced returns the transactions that the present call of Reset or Restore has
-// dropped or could not admit. It leaves out a transaction that was held aside but is
-// not any more: it was admitted, or it was dropped and is in the list once more for
-// that reason.
+// dropped or could not admit. If a transaction was held aside and has been admitted
+// since, it is left out. If it has been dropped since, only the entry with the final
+// reason is returned.
 func (p *Pool) takeDisplaced() []Displaced {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -132,8 +132,7 @@ func cleanBlocks(blocks, others []Block) []Block {
 	return blocks
 }
 
-// examineReverted takes the transactions of reverted blocks through the first stages of admission,
-// so that Reset can admit them again.
+// examineReverted examines the transactions of reverted blocks for another admission.
 func (p *Pool) examineReverted(blocks []Block) []candidate {
 	var reverted []*past
 	now := p.clock()
@@ -243,9 +242,9 @@ func (p *Pool) refreshAccounts(addresses []common.Address) {
 	})
 }
 
-// moveFees computes the floor from the prices in the new blocks, and applies the new base fee.
-// Transactions that do not pay enough any more are parked, and parked ones that pay enough again
-// can run.
+// moveFees computes the floor from the prices in the new blocks, and applies the new base
+// fee. Transactions that no longer pay enough are parked, and parked ones that pay enough
+// again can run.
 func (p *Pool) moveFees(head *Head) {
 	medians := make([]uint64, len(head.Included))
 	if p.cfg.FloorWindow > 0 {
@@ -279,8 +278,8 @@ func (p *Pool) moveFees(head *Head) {
 	})
 }
 
-// enough is the number of transactions of a block from which its median price is
-// computed. From a larger block, this many are chosen at even intervals.
+// enough is the maximum number of transactions that are used to compute a block's median
+// price. If a block has more, they are chosen at even intervals.
 const enough = 1000
 
 // median returns the median price per gas that the transactions of the block have paid. If the
@@ -300,8 +299,7 @@ func (b *Block) median(cfg *Config) uint64 {
 	return prices[len(prices)/2]
 }
 
-// used returns GasUsed. If GasUsed is 0, it returns the least gas that the
-// transactions of the block can have used.
+// used returns GasUsed or, if it is 0, the least gas that is possible.
 func (b *Block) used(cfg *Config) uint64 {
 	used := b.GasUsed
 	for i := 0; b.GasUsed == 0 && i < len(b.Transactions); i++ {
@@ -326,8 +324,9 @@ func (c *core) repriceSender(a *account) {
 	}
 }
 
-// parkUnderpriced parks the transactions that do not pay the floor any more, after the floor or the
-// base fee has risen. If transactions pay the floor again, restoreCaps makes them pending.
+// parkUnderpriced parks the transactions that no longer pay the floor, after the floor or
+// the base fee has risen. If transactions pay the floor again, restoreCaps makes them
+// pending.
 func (c *core) parkUnderpriced() {
 	least := c.fees.leastRank()
 	for _, index := range append([]*btree.BTreeG[ranked]{c.ready}, c.roomless[:]...) {

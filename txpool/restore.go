@@ -162,11 +162,11 @@ func (p *Pool) TakeChanges() [][]byte {
 	return changes
 }
 
-// Records returns records of the pool's whole content at one moment, with which a
-// host can shorten its log. They contain the prices, transactions, transactions
-// held aside, departures, and records that Restore could not read. They replace all
-// records that TakeChanges has returned before. It does no harm if records of
-// earlier changes follow them in the log.
+// Records returns records of the pool's whole content at one moment, so that a host can
+// shorten its log. They contain the prices, transactions, transactions held aside,
+// departures, and records that Restore could not read. They replace all records that
+// TakeChanges has returned before. It does no harm if records of earlier changes follow
+// them in the log.
 func (p *Pool) Records() [][]byte {
 	now := p.clock()
 	p.mu.Lock()
@@ -196,8 +196,7 @@ func (p *Pool) Records() [][]byte {
 	return records
 }
 
-// applyCaps ends the exemption of a transaction from the caps, if there is room for the transaction
-// within them.
+// applyCaps ends a transaction's exemption from the caps if there is room for it.
 func (c *core) applyCaps(e *entry) {
 	a, s := e.account, e.group()
 	own := len(a.txs) - int(a.exempt)

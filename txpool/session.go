@@ -45,9 +45,9 @@ type Session struct {
 	gas     uint64 // gas used so far; bytes likewise
 	bytes   uint64
 
-	// over is true when the session takes no more transactions, although those that it has taken
-	// may still be locked. misses counts how many transactions in a row it has skipped because they
-	// do not fit.
+	// over is set once the session takes no more transactions, although those that it has
+	// taken may still be locked. misses counts the transactions in a row that it has
+	// skipped because they do not fit.
 	over   bool
 	misses int
 
@@ -56,7 +56,7 @@ type Session struct {
 	walk    walk
 }
 
-// usualSenders is the number of senders for which a session allocates memory when it begins.
+// usualSenders is the initial capacity of Session.senders.
 const usualSenders = 256
 
 // maxMisses is how many transactions in a row a session skips because they do not
@@ -101,8 +101,7 @@ func (s *Session) Transactions() []*types.Transaction {
 	return txs
 }
 
-// members yields those transactions that the session has taken and that are still
-// locked. The caller holds the pool's lock.
+// members yields the transactions of the session that are still locked.
 func (s *Session) members(yield func(*entry) bool) {
 	if s.pool.core.session != s {
 		return // it has ended
@@ -145,9 +144,9 @@ func (s *Session) Next() *types.Transaction {
 	}
 }
 
-// stopTaking ends the session's choice of transactions and frees the data for it.
-// For each sender whose transactions the session has taken, it marks the later
-// transactions, so that their places are computed again.
+// stopTaking makes the session take no more transactions, and frees the data for choosing
+// them. If it has taken transactions of a sender, it marks the sender's later ones, so
+// that their places are computed again.
 func (s *Session) stopTaking(c *core) {
 	if s.over {
 		return
@@ -222,8 +221,7 @@ func (s *Session) Later() {
 	})
 }
 
-// giveUpCurrent calls giveUp with the transaction that Next last returned, if this
-// session still has it locked.
+// giveUpCurrent calls giveUp with the current transaction if it is still locked.
 func (s *Session) giveUpCurrent(giveUp func(*core, *entry)) {
 	defer s.pool.deliverEvents()
 	s.pool.changeCore(func(c *core) {
@@ -244,7 +242,7 @@ func (s *Session) limit() (gas, bytes uint64) {
 	return s.current.gas, uint64(s.current.size)
 }
 
-// countUse adds the gas and the bytes of the current transaction to the totals of the block.
+// countUse adds the current transaction's gas and bytes to those of the block.
 func (s *Session) countUse(gas, bytes uint64) {
 	e := s.current
 	s.current = nil
@@ -269,8 +267,7 @@ func (s *Session) Cancel() {
 	})
 }
 
-// endSession ends a session, if s is not nil, and unlocks the transactions that the session has
-// taken.
+// endSession ends a session, which may be nil, and unlocks its transactions.
 func (c *core) endSession(s *Session) {
 	if s == nil {
 		return
@@ -318,7 +315,7 @@ func (s *Session) pickNext(c *core) (e *entry, unread bool) {
 	return nil, false
 }
 
-// lockNext locks a transaction for the block, and makes the sender's next transaction a candidate.
+// lockNext locks a transaction for the block and considers the sender's next one.
 func (s *Session) lockNext(c *core, t *turn, e *entry) {
 	c.lockEntry(e)
 	s.taken = append(s.taken, e)

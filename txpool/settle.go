@@ -6,9 +6,9 @@ import (
 	"github.com/google/btree"
 )
 
-// restoreCaps brings the pool back within its caps by evicting transactions, and
-// then admits waiting transactions for which there is room. Each change to the pool
-// ends with this call.
+// restoreCaps brings the pool back within its caps by evicting transactions, and then
+// admits waiting transactions if they have room. Each change to the pool ends with this
+// call.
 func (c *core) restoreCaps() {
 	c.arrangeTouched()
 	c.evictOver(ready, c.ready)
@@ -46,8 +46,7 @@ func (c *core) evictOver(s status, indexes ...*btree.BTreeG[ranked]) {
 	}
 }
 
-// findWorst returns the worst transaction in several indexes that may be evicted, or nil if there
-// is none.
+// findWorst returns the worst transaction in several indexes that may be evicted, or nil.
 func (c *core) findWorst(indexes ...*btree.BTreeG[ranked]) *entry {
 	var worst ranked
 	for _, index := range indexes {
@@ -76,14 +75,13 @@ func (c *core) findWorst(indexes ...*btree.BTreeG[ranked]) *entry {
 // the same time however many wait.
 
 // planNextIn returns the plan that gives room to the next waiting transaction, and
-// whether there is such a transaction. It chooses the best one for which there is
-// room. If there is room for none, it chooses the best one that may displace others
-// by the rules for newcomers, because a transaction that has paid nothing for
-// waiting must not displace others for nothing. planNextIn changes nothing.
+// whether there is such a transaction. It chooses the best one for which there is room.
+// If there is room for none, it chooses the best one that may displace others by the
+// rules for newcomers. planNextIn changes nothing.
 //
-// It considers only the best transaction of each size class. A transaction may
-// therefore wait although there is room for it, but only while a better transaction
-// of at most twice its size is waiting too.
+// It considers only the best transaction of each size class. A transaction may therefore
+// wait although there is room for it, but only while a better transaction of at most
+// twice its size is waiting too.
 func (c *core) planNextIn() (plan, bool) {
 	var waiting []ranked // the best of each class
 	least := c.fees.leastRank()
@@ -117,9 +115,9 @@ func planPromotion(e *entry, victims []leaving) plan {
 	return plan{account: e.account, index: e.account.indexOf(e), promotes: e, leaves: victims}
 }
 
-// liftParked moves the best parked transaction that now pays enough out of the
-// parked ones: it can run, or it waits for room. It reports whether there was such
-// a transaction.
+// liftParked takes the best parked transaction out of the parked ones if it pays enough
+// now, so that it can run or waits for room. It reports whether there was such a
+// transaction.
 func (c *core) liftParked() bool {
 	r, there := c.parked.Min()
 	if !there || r.rank < c.fees.leastRank() {
@@ -129,8 +127,8 @@ func (c *core) liftParked() bool {
 	return true
 }
 
-// shrinkQueue drops one transaction behind a nonce gap: the last one of the sender
-// that has the most of them. It reports whether there was one.
+// shrinkQueue drops one transaction behind a nonce gap: the last transaction of the
+// sender with the most transactions behind gaps. It reports whether there was one.
 func (c *core) shrinkQueue() bool {
 	sender, some := c.queue.index.Min()
 	if some {

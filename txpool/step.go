@@ -18,8 +18,7 @@ func (p *Pool) changeCore(f func(*core)) {
 	p.core.restoreCaps()
 }
 
-// lockCore locks the pool for a call that changes it, and sets the time that the core uses during
-// the call.
+// lockCore locks the pool for a change, and sets the core's time.
 func (p *Pool) lockCore() {
 	now := p.clock()
 	p.mu.Lock()
@@ -51,7 +50,7 @@ func (p *Pool) readAccount(address common.Address) (Account, error) {
 	return account, nil
 }
 
-// reading is one request to the host's State for the account of a sender, and its result.
+// reading is one request to State for a sender's account, and its result.
 type reading struct {
 	in      *account // the sender's account when the reading began
 	account Account
@@ -62,8 +61,7 @@ type reading struct {
 // slow, for example because it calls another process.
 const readers = 16
 
-// readAll reads several accounts from the host's state, concurrently if the state is slow, and logs
-// failures.
+// readAll reads accounts from State, concurrently if State is slow, and logs failures.
 func (p *Pool) readAll(readings []reading) {
 	const slow = 100 * time.Microsecond
 	forEach(len(readings), readers, slow, func(i int) { p.readOne(&readings[i]) })
@@ -76,10 +74,10 @@ func (p *Pool) readOne(r *reading) {
 	}
 }
 
-// forEach calls f with 0 to n-1. If the first call takes longer than slow, forEach
-// makes the other calls on several goroutines, at most most at a time. If the first
-// call is fast, it makes all calls itself, because goroutines would cost more than
-// they save.
+// forEach calls f with 0 to n-1. If the first call takes longer than slow, forEach makes
+// the other calls on several goroutines, up to the number most at a time. If the first
+// call is fast, it makes all calls itself, because goroutines would cost more than they
+// save.
 func forEach(n, most int, slow time.Duration, f func(int)) {
 	began := time.Now()
 	for i := range n {
@@ -91,8 +89,7 @@ func forEach(n, most int, slow time.Duration, f func(int)) {
 	}
 }
 
-// runConcurrently calls f with the numbers from first to n-1, on at most the given number of
-// goroutines.
+// runConcurrently calls f with first to n-1 on several goroutines.
 func runConcurrently(first, n, most int, f func(int)) {
 	var group errgroup.Group
 	group.SetLimit(most)
@@ -102,9 +99,8 @@ func runConcurrently(first, n, most int, f func(int)) {
 	_ = group.Wait() // no call fails
 }
 
-// applyReading applies the account that the host's State has returned to the
-// sender's transactions. It does nothing if the sender has no more transactions in
-// the pool.
+// applyReading applies the answer of the host's State to the sender's transactions. It
+// does nothing if the sender has no more transactions in the pool.
 func (c *core) applyReading(r *reading) {
 	a := r.in
 	switch {
@@ -116,9 +112,8 @@ func (c *core) applyReading(r *reading) {
 	}
 }
 
-// refreshAccount applies an account's nonce and balance from the host's state to
-// the account's transactions. Transactions that the new state does not allow leave
-// the pool.
+// refreshAccount stores an account's nonce and balance from the host's state, and drops
+// the transactions that this state does not allow.
 func (c *core) refreshAccount(a *account, known Account) { c.applyPlan(c.decideState(a, known)) }
 
 // batchSize is how many transactions or accounts the pool processes at a time if a caller passes

@@ -11,9 +11,9 @@ import (
 // of JAM exclude this. An imported block must therefore be incomplete, for example
 // because the host left out a report.
 
-// grave identifies a package that was dead on the best chain when the host called
-// Forget. The view remembers such a package only to detect a contradiction: a later
-// block of the same chain that accumulates it.
+// grave is a package that was dead on the best chain when the host called Forget. The
+// view remembers it only to detect a contradiction, a later block of the same chain that
+// accumulates it.
 type grave struct {
 	pkg   jamq.PackageHash
 	since anchor.Point
@@ -45,9 +45,9 @@ func (v *View) contradicts(before, now verdict) bool {
 		v.onMain(before.deadSince) && now.accumulated.Height > before.deadSince.Height
 }
 
-// bury remembers the hash of a dead package when the host forgets the package. If
-// the chain accumulates the package nevertheless, the verdict was wrong, and
-// searchGraves detects that. bury does nothing for a package that is not dead.
+// bury remembers a dead package when the host forgets it. If the chain accumulates the
+// package nevertheless, the verdict was wrong, and searchGraves detects that. bury does
+// nothing for a package that is not dead.
 func (v *View) bury(t *Trace) {
 	if t.verdict.dead == anchor.Alive {
 		return
@@ -56,8 +56,8 @@ func (v *View) bury(t *Trace) {
 	v.graves = v.graves[max(0, len(v.graves)-maxGraves):]
 }
 
-// searchGraves adds a contradiction for each forgotten dead package that a new
-// block of the best chain accumulates. See grave.
+// searchGraves adds a contradiction for each forgotten dead package that a new block of
+// the best chain accumulates.
 func (v *View) searchGraves(n *node) {
 	for _, g := range v.graves {
 		if !n.accumulated.has(g.pkg) || n.Height <= g.since.Height {

@@ -46,9 +46,8 @@ func (v *View) Finalize(hash jamq.HeaderHash) error {
 	return nil
 }
 
-// dropForks removes all blocks from the tree that do not descend from the finalized
-// block, because they can never be on the best chain again. It remembers their
-// hashes in v.abandoned.
+// dropForks removes all blocks that do not descend from the finalized block, because they
+// can never be on the best chain again. It remembers their hashes in v.abandoned.
 func (v *View) dropForks() {
 	var lost []*node
 	v.side = slices.DeleteFunc(v.side, func(n *node) bool {
@@ -75,8 +74,7 @@ func (v *View) Abandon(hash jamq.HeaderHash) {
 	}
 }
 
-// remember appends a hash to a list, and drops the oldest hashes if the list then
-// has more than most of them.
+// remember appends a hash and keeps the newest hashes, up to most.
 func remember(list []jamq.HeaderHash, most int, hash jamq.HeaderHash) []jamq.HeaderHash {
 	list = append(list, hash)
 	return slices.Delete(list, 0, max(0, len(list)-most))

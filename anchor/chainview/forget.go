@@ -22,11 +22,11 @@ func (v *View) Forget(pkg jamq.PackageHash) {
 	v.free(t)
 }
 
-// free removes the given traces from the view, except those that are watched or
-// have dependents. It checks the prerequisites of these traces in the same way,
-// because they may have become unnecessary too. If a trace has dependents but its
-// outcome is final, free keeps the trace and drops only its prerequisites, because
-// they cannot change the outcome any more.
+// free removes the given traces from the view, except those that are watched or on which
+// others depend. It then checks their prerequisites in the same way, because these may
+// have become unnecessary too. If others depend on a trace but its outcome is final, free
+// keeps the trace and drops only its prerequisites, because they can no longer change the
+// outcome.
 func (v *View) free(work ...*Trace) {
 	seen := make(map[*Trace]bool) // kept for their present dependents
 	for len(work) > 0 {

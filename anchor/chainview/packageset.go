@@ -7,21 +7,20 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// packageSet is the list of packages that one block has accumulated, in order. Its
-// method has tests quickly whether a package is in the list.
+// packageSet contains the packages that one block has accumulated, in order, and answers
+// quickly whether a package is among them.
 //
-// Each block has its own set. A single index for all blocks would answer faster,
-// but on the full chain it would have 200,000 entries, and each package of each
-// block would cost two cache misses. The test is rare, because it is needed only
-// for reports that name prerequisites. Such prerequisites are mostly in the newest
-// blocks. A block therefore sorts its packages only at the first test.
+// Each block has its own set. A single index for all blocks would answer faster, but on
+// the full chain it would have 200,000 entries, and each package of each block would cost
+// two cache misses. The question is rare, because only reports with prerequisites need
+// it, and most prerequisites are in the newest blocks. A block therefore sorts its
+// packages only when the question comes up for the first time.
 type packageSet struct {
 	list   []jamq.PackageHash
 	sorted []uint64 // first 8 bytes of each package; nil until the first test
 }
 
-// fewPackages is the maximum length of a list that is searched without sorting it
-// first.
+// fewPackages is the maximum length of a list that is searched without sorting it.
 const fewPackages = 16
 
 func (s *packageSet) has(pkg jamq.PackageHash) bool {
@@ -40,9 +39,8 @@ func (s *packageSet) has(pkg jamq.PackageHash) bool {
 	return slices.Contains(s.list, pkg)
 }
 
-// accumulatedBefore reports whether one of the E blocks before block n has
-// accumulated a package. If so, reports in block n that name the package as a
-// prerequisite need not wait for it.
+// accumulatedBefore reports whether one of the E blocks before block n has accumulated a
+// package. Reports in block n with this prerequisite then need not wait for it.
 func (v *View) accumulatedBefore(n *node, pkg jamq.PackageHash) bool {
 	left := int(v.spec.EpochLength)
 	p := n.parent

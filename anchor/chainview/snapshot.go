@@ -143,8 +143,9 @@ func appendPoint(b []byte, p anchor.Point) []byte {
 	return wire.AppendUint(b, uint64(p.Slot))
 }
 
-// appendRef appends a reference to a block. The block may have been pruned, so the
-// reference contains its hash, height and slot, and whether its fork was abandoned.
+// appendRef appends a reference to a block: its hash, height and slot, and whether its
+// fork was abandoned. The hash alone would not be enough, because the block may have been
+// pruned.
 func appendRef(b []byte, n *node) []byte { return wire.AppendBool(appendPoint(b, n.Point), n.lost) }
 
 // ErrCorrupt is wrapped by the error of Restore if the bytes are not a snapshot of a view.

@@ -82,9 +82,9 @@ func (c onCores) transition(spec *jamq.ChainSpec, b *jamq.Block, reports []coreR
 	return after, available, removed
 }
 
-// sortedCores returns cores in ascending order, in which JAM accumulates the
-// reports that become available in one block (Gray Paper 11.16). It does not modify
-// its argument.
+// sortedCores returns cores in ascending order, because JAM accumulates the reports that
+// become available in one block in this order (Gray Paper 11.16). It does not modify its
+// argument.
 func sortedCores(cores []jamq.CoreIndex) []jamq.CoreIndex {
 	if slices.IsSorted(cores) {
 		return cores
@@ -153,10 +153,10 @@ func accumulate(spec *jamq.ChainSpec, b *jamq.Block, queue []readyReport, availa
 	return a
 }
 
-// inTurn returns the ready queue in the order in which a block in the given slot
-// processes it (Gray Paper 12.10). JAM keeps a separate queue for each slot of an
-// epoch. The block begins with the queue at its own position in the epoch, which
-// contains the reports that have waited longest, and continues cyclically.
+// inTurn returns the ready queue in the order that a block in the given slot uses (Gray
+// Paper 12.10). JAM keeps a separate queue for each slot of an epoch. The block begins
+// with the queue at its own position in the epoch, which contains the reports that have
+// waited longest, and continues cyclically.
 func inTurn(spec *jamq.ChainSpec, slot jamq.Slot, queue []readyReport) []readyReport {
 	place := func(s jamq.Slot) jamq.Slot {
 		e := spec.EpochLength
@@ -188,9 +188,9 @@ func rounds(queue []readyReport) []jamq.PackageHash {
 	}
 }
 
-// edit returns a queue without the accumulated packages, and without them among the
-// unmet prerequisites of the remaining entries (Gray Paper 12.7). It does not
-// modify its arguments, because the queues of different blocks share memory.
+// edit returns a queue without the packages that were just accumulated. It also removes
+// them from the unmet prerequisites of the remaining entries (Gray Paper 12.7). It does
+// not modify its arguments, because the queues of different blocks share memory.
 func edit(queue []readyReport, done []jamq.PackageHash) []readyReport {
 	if len(done) == 0 {
 		return queue

@@ -51,13 +51,13 @@ func (e *MissingError) Error() string {
 // Unwrap returns [ErrMissingParent].
 func (e *MissingError) Unwrap() error { return ErrMissingParent }
 
-// node is a block of the tree. A trace can refer to a node long after the block was
-// pruned. Therefore the node itself is small, and its contents are a separate value
-// that the view frees earlier.
+// node is a block of the tree. A trace may refer to a node long after the block was
+// pruned. The node itself is therefore small, and its contents are a separate value that
+// the view frees when it prunes the block.
 type node struct {
 	anchor.Point
 	*contents
-	// lost is true if the view has removed the block because its fork was abandoned.
+	// lost is true if the view has dropped the block with its fork.
 	lost bool
 }
 
@@ -82,7 +82,7 @@ type contents struct {
 type View struct {
 	spec  jamq.ChainSpec
 	nodes map[jamq.HeaderHash]*node
-	// main is the best chain, from the oldest block in the tree to the best block.
+	// main is the best chain, from the oldest known block on.
 	main []*node
 	// side contains the blocks that are not on the best chain. It is sorted by byHeight, so
 	// that two views with the same tree have equal snapshots, even if the blocks were imported
@@ -93,9 +93,10 @@ type View struct {
 	abandoned []jamq.HeaderHash
 	// past contains the hashes of the newest final blocks that were pruned, oldest first.
 	past []jamq.HeaderHash
-	// graves contains the packages that were dead when the host forgot them, oldest first. The view
-	// remembers them to notice if the chain accumulates one nevertheless. Such packages are in
-	// contradictions until the next call of Contradictions returns them.
+	// graves contains the packages that were dead when the host forgot them, oldest
+	// first. With them, the view notices if the chain accumulates such a package
+	// nevertheless. contradictions contains the packages that were found to be
+	// accumulated after their death, until Contradictions returns them.
 	graves         []grave
 	contradictions []jamq.PackageHash
 
@@ -182,8 +183,7 @@ func (v *View) unfinalized() int {
 	return len(v.side) + int(v.Best().Height-v.finalized.Height)
 }
 
-// reportsOf returns the reports that the guarantees of a block put on cores, in the
-// form of the view.
+// reportsOf returns the reports of a block's guarantees.
 func reportsOf(b *jamq.Block) []coreReport {
 	if len(b.Reported) == 0 {
 		return nil
@@ -196,8 +196,8 @@ func reportsOf(b *jamq.Block) []coreReport {
 	return out
 }
 
-// apply computes the state after a block from the state after its parent. It also
-// records the events of the block about packages that the view follows.
+// apply computes the state after a block from the state after its parent, and records the
+// block's events about packages that the view follows.
 func (v *View) apply(n *node, b *jamq.Block) {
 	cores, available, removedReports := n.parent.cores.transition(&v.spec, b, n.reported)
 	a := accumulate(&v.spec, b, n.parent.ready, available, func(pkg jamq.PackageHash) bool {
@@ -221,7 +221,7 @@ func (v *View) apply(n *node, b *jamq.Block) {
 	}
 }
 
-// descends reports whether block n is the block ancestor itself or one of its descendants.
+// descends reports whether block n is ancestor or descends from it.
 func (v *View) descends(n, ancestor *node) bool {
 	if ancestor.lost || ancestor.Height > n.Height {
 		return false

@@ -30,8 +30,8 @@ type Package struct {
 
 // Status is the outcome of a package on one chain.
 type Status struct {
-	// Reported, Available and Accumulated are the blocks in which the package was reported,
-	// became available and was accumulated. A zero point means that the event has not happened.
+	// Reported, Available and Accumulated are the blocks that reported the package, made
+	// it available and accumulated it. A zero point means that none has done so.
 	Reported, Available, Accumulated anchor.Point
 	// Dead is the rule by which the package can never be accumulated on this chain. It is
 	// anchor.Alive if accumulation is still possible.
@@ -41,15 +41,16 @@ type Status struct {
 	DeadSince anchor.Point
 }
 
-// verdict is the outcome of a package, like Status. It refers to nodes of the tree instead of their
-// positions, so that the view can tell whether a block was pruned or abandoned in the meantime.
+// verdict is the outcome of a package, like Status. It refers to nodes of the tree
+// instead of their positions, so that the view can tell if a block was pruned or
+// abandoned later.
 type verdict struct {
 	reported, available, accumulated, deadSince *node
 	dead                                        anchor.Reason
 }
 
-// upTo returns the outcome of the package at a lower height of the same chain. It
-// omits all later events, and events in blocks of abandoned forks.
+// upTo returns the outcome that the package had at a lower height of the same chain. It
+// leaves out later events, and events in blocks of abandoned forks.
 func (s verdict) upTo(height uint64) verdict {
 	for _, n := range []**node{&s.reported, &s.available, &s.accumulated, &s.deadSince} {
 		if *n != nil && ((*n).Height > height || (*n).lost) {
@@ -84,7 +85,7 @@ const (
 	accumulated
 )
 
-// sighting is an event in the life of a package, together with the block in which it happened.
+// sighting is an event about a package, with the block in which it happened.
 type sighting struct {
 	kind kind
 	at   *node
@@ -94,9 +95,9 @@ type sighting struct {
 // package's events in all blocks of the tree.
 type Trace struct {
 	pkg jamq.PackageHash
-	// number numbers the packages in the order in which the view began to follow them. The view
-	// computes outcomes in this order, because prerequisites have lower numbers than the
-	// packages that depend on them.
+	// number counts the packages in the order in which the view began to follow them. The
+	// view computes outcomes in this order, because a package can only be judged after
+	// its prerequisites, which have lower numbers.
 	number uint64
 	anchor *node // nil for a prerequisite that was never watched
 	// forgotten is true after the host has called Forget. The view then keeps the trace only
@@ -128,8 +129,8 @@ func (t *Trace) watched() bool { return t.anchor != nil && !t.forgotten }
 // Package returns the hash of the package.
 func (t *Trace) Package() jamq.PackageHash { return t.pkg }
 
-// Status returns the outcome of the package on the best chain. The outcome is as of the last call
-// of [View.Changes] or [View.Status]. Blocks that were imported after that call do not count yet.
+// Status returns the package's outcome on the best chain at the last call of
+// [View.Changes] or [View.Status]. Blocks that were imported later do not count yet.
 func (t *Trace) Status() Status { return t.verdict.status() }
 
 // Dead returns Status().Dead.
@@ -219,7 +220,7 @@ func (v *View) watchAgain(t *Trace, prerequisites []jamq.PackageHash) {
 	v.link(t)
 }
 
-// follow makes the view follow each of the packages that it does not follow yet.
+// follow makes the view follow packages that it does not follow yet.
 func (v *View) follow(packages []jamq.PackageHash) {
 	for _, pkg := range packages {
 		if _, known := v.traces[pkg]; !known {
@@ -237,8 +238,9 @@ func (v *View) watchForeign(pkg jamq.PackageHash) {
 	v.enter(t)
 }
 
-// recall searches all blocks of the tree for events about a package that the view begins to follow
-// late, and adds them to the trace. If it finds an event, it marks the trace as partial.
+// recall searches the blocks of the tree for events about a package that the view has not
+// followed so far, and adds them to the trace. If there is one, recall marks the trace as
+// partial, because other events may be missing.
 func (v *View) recall(t *Trace) {
 	add := func(k kind, at *node) {
 		t.partial = true
@@ -265,13 +267,13 @@ func (v *View) recall(t *Trace) {
 	}
 }
 
-// enter adds a new trace to the view, and links it with the traces of its prerequisites.
+// enter adds a new trace and links it with those of its prerequisites.
 func (v *View) enter(t *Trace) {
 	v.register(t)
 	v.link(t)
 }
 
-// register adds a trace to the index of packages, and schedules the computation of its outcome.
+// register adds a trace to the index of packages, and schedules it for judge.
 func (v *View) register(t *Trace) {
 	t.turn.Value, t.height.Value, t.inSlot.Value = t, t, t
 	for _, s := range t.sightings { // added by recall or Restore
@@ -331,8 +333,8 @@ func (v *View) Changes(f func(*Trace)) {
 	clear(changed)
 }
 
-// see records an event about a package in a block, if the view follows the package. Most packages
-// belong to other rollups, so for them it does only one lookup in a map.
+// see records an event about a package in a block, if the view follows the package. Most
+// packages belong to other rollups and cost only one lookup in a map.
 func (v *View) see(pkg jamq.PackageHash, k kind, at *node) {
 	if t, ok := v.traces[pkg]; ok {
 		t.sightings = append(slices.DeleteFunc(t.sightings, func(s sighting) bool { return s.at.lost }), sighting{kind: k, at: at})
@@ -341,12 +343,12 @@ func (v *View) see(pkg jamq.PackageHash, k kind, at *node) {
 	}
 }
 
-// reconsider schedules the outcome of a package for computation by the next call of judge.
+// reconsider makes the next call of judge compute the outcome of a package again.
 func (v *View) reconsider(t *Trace) { v.agenda.turns.Set(&t.turn, t.number) }
 
-// reconsiderDue schedules the packages whose deadlines the new best block has
-// reached, because they may be dead now. It is sufficient if the new best block
-// descends from the old one: see reconsiderAll.
+// reconsiderDue schedules the packages whose deadlines the new best block has reached,
+// because they may be dead now. This is enough if the new best block descends from the
+// old one; otherwise reconsiderAll is necessary.
 func (v *View) reconsiderDue() {
 	best := v.Best()
 	for e := v.agenda.heights.Min(); e != nil && e.Key() <= best.Height; e = v.agenda.heights.Min() {
@@ -359,8 +361,8 @@ func (v *View) reconsiderDue() {
 	}
 }
 
-// reconsiderAll schedules every package whose status may have changed by a reorg. It omits only
-// packages whose outcome is final and whose events are not in later blocks than the finalized one.
+// reconsiderAll schedules every package whose status may have changed by a reorg. It
+// omits those with a final outcome and no event in a block after the finalized one.
 func (v *View) reconsiderAll() {
 	// The loop may run in any order: judge takes the traces by number.
 	for _, t := range v.traces {
@@ -452,7 +454,7 @@ func (v *View) death(t *Trace) (anchor.Reason, *node) {
 	return reasonAt(i), v.main[i]
 }
 
-// seenUpTo returns the events about a package on the best chain up to the given height. The result
+// seenUpTo returns the events about a package on the best chain up to the given height.
 // gone is the block that removed the report from its core, or nil.
 func (v *View) seenUpTo(t *Trace, height uint64) (s verdict, gone *node) {
 	for _, seen := range t.sightings {
@@ -473,9 +475,9 @@ func (v *View) seenUpTo(t *Trace, height uint64) (s verdict, gone *node) {
 	return s, gone
 }
 
-// facts returns the facts about a package from which package anchor decides whether
-// it is dead. They are as of block head of the best chain. The outcomes of the
-// prerequisites must be up to date.
+// facts returns the facts from which package anchor decides whether a package is dead, as
+// of the block head of the best chain. The outcomes of the prerequisites must be up to
+// date.
 func (v *View) facts(t *Trace, head *node, s verdict, gone *node) anchor.Facts {
 	f := anchor.Facts{
 		Head:        head.Point,

@@ -22,17 +22,17 @@ type checked[B any] struct {
 	life  *life[B]
 	inner builder.Rollup[B]
 	busy  atomic.Int32 // calls that must not overlap
-	// admits is increased at the beginning and at the end of each call of Admit, so that checkOrder
-	// can see whether an operation was admitted in the meantime. proposedAt is its value before the
-	// last proposal, and proposed is the number of the proposed block.
+	// admits counts the beginnings and the ends of calls of Admit, so that checkOrder can
+	// see whether an operation was admitted in the meantime. proposedAt is the count
+	// before the last proposal, and proposed is the number of the proposed block.
 	admits     atomic.Int64
 	proposed   uint64
 	proposedAt int64
 }
 
-// wrap returns the wrapped rollup in a form that has the methods of a Checkpointer only
-// if the rollup under test has them. Final and the methods of a Codec are always there;
-// they behave as if they were missing if that rollup lacks them.
+// wrap returns the wrapped rollup. It has the methods of a Checkpointer only if the
+// rollup under test has them. Final and the methods of a Codec are always there, and
+// behave as if they were missing if that rollup lacks them.
 func (l *life[B]) wrap(c *checked[B]) builder.Rollup[B] {
 	if _, points := c.inner.(builder.Checkpointer); points {
 		return struct {
@@ -43,9 +43,9 @@ func (l *life[B]) wrap(c *checked[B]) builder.Rollup[B] {
 	return c
 }
 
-// call makes a call of the rollup under test. The process may be killed before and
-// after the call, as in a crash. If mayFail is true, the call may also take long, fail
-// or panic at random.
+// call makes a call of the rollup under test. Before and after the call, the process may
+// be killed, as in a crash. If mayFail is true, the call may also take long, fail or
+// panic at random.
 func (c *checked[B]) call(name string, mayFail bool, f func() error) error {
 	return c.life.moment(func() error {
 		if !mayFail {
@@ -73,8 +73,8 @@ func (c *checked[B]) note(name string, f func() error) error {
 	return err
 }
 
-// alone calls f. It reports a problem if another call through alone is still running,
-// because the builder must not make these calls of a rollup concurrently.
+// alone calls f, which calls a method that the builder must never call concurrently with
+// another such method. It reports a problem if another call of alone is still running.
 func (c *checked[B]) alone(f func() error) error {
 	if c.busy.Add(1) > 1 {
 		c.life.fail(fmt.Errorf("buildertest: two calls of the rollup at a time"))
@@ -83,8 +83,7 @@ func (c *checked[B]) alone(f func() error) error {
 	return f()
 }
 
-// Admit implements builder.Operations. At random it begins late, so that calls
-// overlap.
+// Admit implements builder.Operations. At random it waits first, so that calls overlap.
 func (c *checked[B]) Admit(ctx context.Context, op []byte) error {
 	if c.life.running() && c.life.roll("late", 3) == 0 {
 		time.Sleep(time.Duration(c.life.roll("late", 3000)) * time.Millisecond)
@@ -189,11 +188,10 @@ func (c *checked[B]) Apply(ctx context.Context, b builder.Block[B]) error {
 	})
 }
 
-// checkOrder checks that the operations of an undone block wait before all others.
-// It proposes a block again: if no operation was admitted since the block was
-// proposed, the new proposal must begin with the same operations. More operations
-// may follow them, because an operation that waited before those of the block now
-// waits after them, and may need them to run.
+// checkOrder checks that the operations of an undone block wait before all others. It
+// lets the rollup propose the block again. If no operation was admitted in the meantime,
+// the new proposal must begin with the same operations. More may follow: an operation
+// that waited before those of the block now waits after them, and may need them to run.
 func (c *checked[B]) checkOrder(ctx context.Context, b builder.Block[B]) {
 	if c.life.rules.OwnOrder || !c.life.running() || c.proposed != b.Number || c.life.isDead() {
 		return
@@ -249,8 +247,8 @@ func (c *checked[B]) step(ctx context.Context, b builder.Block[B], f func(contex
 	return nil
 }
 
-// Undo implements builder.Rollup. At random, the operations of the undone block are
-// submitted again afterwards, as by users who saw that the block is gone.
+// Undo implements builder.Rollup. At random, it then submits the operations of the undone
+// block again, as users do if they notice that the block is gone.
 func (c *checked[B]) Undo(ctx context.Context, b builder.Block[B]) error {
 	return c.alone(func() error {
 		return c.call(fmt.Sprintf("undo block %d", b.Number), c.mayFail(), func() error {

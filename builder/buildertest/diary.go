@@ -25,8 +25,7 @@ func newDiary(spec jamq.ChainSpec) *diary {
 	return &diary{clock: clock, first: clock.SlotAt(time.Now())}
 }
 
-// note adds a line with the number of slots since the beginning, unless the text is the same as in
-// the last line.
+// note adds a line with the slot number, unless it repeats the last one.
 func (d *diary) note(format string, args ...any) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -47,8 +46,8 @@ func short(op []byte) string {
 	return fmt.Sprintf("%q", op)
 }
 
-// text returns the last 300 lines of the diary, and those earlier lines that contain one of the
-// names.
+// text returns the last 300 lines of the diary, and all earlier lines that contain one of
+// the names.
 func (d *diary) text(names []string) string {
 	const most = 300
 	d.mu.Lock()

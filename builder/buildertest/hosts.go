@@ -53,10 +53,10 @@ func Faults() []Fault {
 	return []Fault{NoReported, NoAvailable, NoAccumulated, EmptyLog, OtherChain, OtherSpec}
 }
 
-// Provoke runs a rollup in a host that makes the given mistake, and returns the
-// error with which Open or Run stops. It uses a simulated JAM chain with slots of
-// 50 ms. It returns nil if the builder still runs after ten seconds of virtual
-// time, which means that the builder has not noticed the mistake.
+// Provoke runs a rollup in a host that makes the given mistake, and returns the error of
+// Open or Run. It uses a simulated JAM chain with slots of 50 ms. It returns nil if the
+// builder still runs after ten seconds of virtual time, which means that the builder has
+// not noticed the mistake.
 func Provoke[B any](t *testing.T, c Case[B], fault Fault) (stopped error) {
 	t.Helper()
 	bubble.Run(t, func(t *testing.T) {

@@ -41,7 +41,7 @@ type life[B any] struct {
 	diesAt  int // 0: never
 	dead    bool
 	opened  bool
-	// logFailed is true if a write of the log has failed in this life, so that the builder stops.
+	// logFailed is true if a write has failed, so that the builder stops.
 	logFailed bool
 }
 
@@ -92,7 +92,7 @@ func (l *life[B]) run(ctx context.Context) error {
 	return err
 }
 
-// watch waits until the builder stops, or until the outcome of the test is certain.
+// watch waits until the builder stops or the outcome is certain.
 func (l *life[B]) watch(ctx context.Context, rollup *checked[B], ran chan error) error {
 	for {
 		select {
@@ -108,8 +108,7 @@ func (l *life[B]) watch(ctx context.Context, rollup *checked[B], ran chan error)
 	}
 }
 
-// submitAll plays a user who submits the remaining operations one after the other,
-// at random times.
+// submitAll plays a user who submits the remaining operations at random times.
 func (l *life[B]) submitAll(ctx context.Context, b *builder.Builder[B]) {
 	for ctx.Err() == nil {
 		if wait := l.roll("submit", 80) - 40; wait > 0 { // half of them at once
@@ -177,10 +176,10 @@ func (l *life[B]) submitAgain(ctx context.Context, b *builder.Builder[B]) {
 	}
 }
 
-// roll returns a random number below n for the event with the given name. The
-// number depends on the seed, on the name, and on how often roll was called with
-// this name. It does not depend on the order in which goroutines run, so that a
-// seed can be repeated.
+// roll returns a random number below n for the event with the given name. The number
+// depends on the seed, on the name, and on how often roll was called with this name. It
+// does not depend on the order of goroutines, so that a run can be repeated with the same
+// seed.
 func (l *life[B]) roll(name string, n int) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -190,8 +189,8 @@ func (l *life[B]) roll(name string, n int) int {
 	return rand.New(rand.NewPCG(l.luck^h.Sum64(), l.times[name])).IntN(n)
 }
 
-// lives counts one more moment at which the process can be killed, and kills it if this
-// is the chosen moment. It reports whether the process is still alive.
+// lives counts one of the moments when the process can be killed. If this is the chosen
+// one, it kills the process. It reports whether the process is still alive.
 func (l *life[B]) lives() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -202,8 +201,7 @@ func (l *life[B]) lives() bool {
 	return !l.dead
 }
 
-// passed returns how many moments at which the process could have been killed have
-// passed so far.
+// passed returns how often the process could have been killed so far.
 func (l *life[B]) passed() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -217,7 +215,7 @@ func (l *life[B]) isDead() bool {
 }
 
 // gathers reports whether the rollup must propose no block now, so that many operations
-// collect for the next block. In some lives this is the case for most of the time.
+// collect for the next one. In some lives this is so most of the time.
 func (l *life[B]) gathers() bool { return time.Now().Minute()%l.rhythm > 0 }
 
 // running reports whether the builder has recovered.
@@ -227,7 +225,7 @@ func (l *life[B]) running() bool {
 	return l.opened
 }
 
-// moment calls f, and counts a moment before and after it at which the process may die.
+// moment calls f. The process may die before and after the call.
 func (l *life[B]) moment(f func() error) error {
 	if !l.lives() {
 		return errDied
@@ -264,8 +262,8 @@ func (l *life[B]) Replace(records ...[]byte) error {
 	})
 }
 
-// write writes to the log. At random it fails, and then the log may or may not have
-// the records, as after a real failure of a disk.
+// write writes to the log. At random it fails; the log may then have the records or not,
+// as after a real failure of a disk.
 func (l *life[B]) write(records func() error) error {
 	if !l.running() || l.roll("write", 300) > 0 || !l.mayBreak() {
 		return records()
@@ -277,8 +275,7 @@ func (l *life[B]) write(records func() error) error {
 	return errDisk
 }
 
-// mayBreak reports whether a write to the log may fail. At most one write fails in
-// each life.
+// mayBreak reports whether a write may fail, which happens at most once per process.
 func (l *life[B]) mayBreak() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -14,18 +14,18 @@ import (
 // Case describes a rollup under test, for [Run] and the other functions of this
 // package.
 type Case[B any] struct {
-	// New returns the rollup at its genesis. It is called for each life of the process, and the
-	// rollups that it returns must share nothing. If the rollup is an io.Closer, the test
-	// closes it at the end of the life.
+	// New returns the rollup at its genesis. A run kills the builder's process and starts
+	// it again, and calls New for each process. The rollups that New returns must share
+	// nothing. If a rollup is an io.Closer, the test closes it when its process ends.
 	New func() builder.Rollup[B]
 	// Open replaces New for a rollup that keeps files. The directory dir is empty at first, and
 	// it is the same for all processes of a run. The test first opens a rollup only to read its
 	// root, and closes that rollup if it is an io.Closer.
 	Open func(dir string) builder.Rollup[B]
-	// Log opens the log of a life. The directory dir is empty at first, and it is the same for
-	// all processes of a run. The test closes the log at the end of the life. Nil means a log
-	// in memory. A log does not work in virtual time if its goroutines wait for goroutines
-	// outside the run, as a log on Pebble does.
+	// Log opens the log for one process of a run. The directory dir is empty at first,
+	// and it is the same for all processes. The test closes the log when the process
+	// ends. Nil means a log in memory. A log does not work in virtual time if its
+	// goroutines wait for goroutines outside the run, as a log on Pebble does.
 	Log func(dir string) (journal.Journal, error)
 	// Operation returns the operation with a number, counted from 0. All operations must be
 	// different. Up to 16 users submit them, nearly in this order, and submit a refused
@@ -45,8 +45,8 @@ type Case[B any] struct {
 	Operations int
 }
 
-// in returns a copy of the case in which New works also for a rollup that keeps
-// files: New then opens the rollup in the directory dir.
+// in returns a copy of the case whose New also works for a rollup that keeps files: New
+// then opens the rollup in the directory dir.
 func (c Case[B]) in(dir string) Case[B] {
 	if c.Open != nil {
 		c.New = func() builder.Rollup[B] { return c.Open(dir) }
@@ -137,8 +137,8 @@ func play[B any](t *testing.T, c Case[B], seed uint64) (log string, problem erro
 	return log, problem
 }
 
-// playLives is like play, except that the lives of the process end at the moments
-// that deaths returns. It also returns the number of moments in the last life.
+// playLives is like play, except that it kills the builder's processes at the moments
+// that deaths returns. It also returns the number of moments in the last process.
 func playLives[B any](t *testing.T, c Case[B], seed uint64, deaths func(*world[B]) []int) (moments int, log string, problem error) {
 	t.Helper()
 	bubble.Run(t, func(t *testing.T) {

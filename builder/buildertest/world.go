@@ -24,8 +24,8 @@ import (
 
 const service jamq.ServiceID = 7
 
-// world is the part of a test that outlives the builder's process: the chain, the
-// log, the users, and the judge, which decides only by the events on the chain.
+// world is the part of a test that outlives the builder's process: the JAM chain, the
+// log, the users, and judge, which checks the result only by the events on the chain.
 type world[B any] struct {
 	rules   Case[B]
 	seed    uint64
@@ -48,8 +48,8 @@ type world[B any] struct {
 	again   [][]byte          // operations whose answer was lost with the process
 	late    [][]byte          // accepted operations that users submit again
 	lateAt  time.Time         // when they did so last
-	// mayBeLate limits how many more accepted operations the users submit again some
-	// minutes later.
+	// mayBeLate is how many more accepted operations may be submitted again some minutes
+	// later.
 	mayBeLate int
 	executed  map[string]int // on the final chain
 	final     []link         // the final chain, from the genesis on
@@ -67,7 +67,7 @@ const (
 	refused                // it must not be executed
 )
 
-// link is a block of the rollup that is final on the JAM chain, with its operations.
+// link is a block of the rollup that is final on JAM.
 type link struct {
 	number uint64
 	root   common.Hash
@@ -99,7 +99,7 @@ func newWorld[B any](c Case[B], seed uint64) (*world[B], error) {
 	return w, errors.Join(closeRollup(genesis), w.beginChain())
 }
 
-// beginChain begins a new JAM chain, of which no process has seen a block yet.
+// beginChain begins a new JAM chain in place of the present one.
 func (w *world[B]) beginChain() error {
 	w.jam.StartSlot = jamq.NewSlotClock(w.jam.Spec).SlotAt(time.Now())
 	chain, err := jamtest.New(w.jam)
@@ -130,7 +130,7 @@ func closeRollup[B any](r builder.Rollup[B]) error {
 	return nil
 }
 
-// plan chooses, by the seed, the moments at which the lives of the process end.
+// plan chooses, by the seed, the moments at which the processes are killed.
 func (w *world[B]) plan() []int {
 	var deaths []int
 	w.failures = w.random.IntN(3)
@@ -147,9 +147,9 @@ func (w *world[B]) plan() []int {
 const patience = 10 * time.Hour
 
 // play runs the builder in several processes, one after the other. It kills the first
-// ones at the given moments, and the last one continues until everything is executed.
-// moments is the number of points at which the last process could have been killed, and
-// problem is nil if the run has succeeded.
+// ones at the given moments, and the last one continues until all operations are
+// executed. moments is how often the last process could have been killed, and problem is
+// nil if the run has succeeded.
 func (w *world[B]) play(ctx context.Context, deaths []int) (moments int, problem error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -215,8 +215,7 @@ func (w *world[B]) isSettled() bool {
 	}
 }
 
-// samePayload checks that a block always has the same payload, also in another life
-// of the process.
+// samePayload checks that a block always has the same payload, even after a restart.
 func (w *world[B]) samePayload(name string, have []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -244,8 +243,7 @@ func difference(was, is string) string {
 	return fmt.Sprintf("it was …%q… of %d bytes, and now …%q… of %d bytes", around(was), len(was), around(is), len(is))
 }
 
-// missing returns the operations that were accepted but neither executed nor
-// dropped. The caller holds w.mu.
+// missing returns the accepted operations without an outcome. The caller holds w.mu.
 func (w *world[B]) missing() (all [][]byte) {
 	for op, answer := range w.answers {
 		if answer == accepted && w.executed[op] == 0 && !w.dropped[op] {
@@ -256,8 +254,8 @@ func (w *world[B]) missing() (all [][]byte) {
 	return all
 }
 
-// namedIn returns the operations that the text of a problem contains, in the form
-// of the diary. The lines of the diary about them show how the problem arose.
+// namedIn returns the operations that a problem mentions, in the form of the diary, so
+// that the diary can show how the problem arose.
 func (w *world[B]) namedIn(problem error) (names []string) {
 	if problem == nil {
 		return nil
@@ -352,8 +350,8 @@ func (w *world[B]) take() (op []byte, first, some bool) {
 }
 
 // answered records the answer to an operation. first is false if the operation was
-// submitted a second time because the first answer was lost. A refusal then proves
-// nothing, because the operation may be executed because of the first submission.
+// submitted a second time because the first answer was lost. In this case a refusal
+// proves nothing, because the first submission may have been accepted.
 func (w *world[B]) answered(op []byte, err error, first bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -369,8 +367,7 @@ func (w *world[B]) answered(op []byte, err error, first bool) {
 	}
 }
 
-// repeatLater records that the user of an accepted operation may submit the operation again some
-// minutes later.
+// repeatLater records that an accepted operation may be submitted again later.
 func (w *world[B]) repeatLater(op []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -391,16 +388,16 @@ func (w *world[B]) takeLate() (op []byte, some bool) {
 	return op, true
 }
 
-// unanswered records that the answer to an operation was lost, so that its user submits the
-// operation again.
+// unanswered records that an operation must be submitted again, because its answer was
+// lost.
 func (w *world[B]) unanswered(op []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.again = append(w.again, op)
 }
 
-// look ends the test if its outcome is certain: a problem was found, or all accepted
-// operations are executed, except those that the rollup has dropped.
+// look ends the test if its outcome is certain, because a problem was found, or because
+// all accepted operations are executed or dropped by the rollup.
 func (w *world[B]) look(rollup builder.Rollup[B]) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -421,8 +418,8 @@ func (w *world[B]) look(rollup builder.Rollup[B]) {
 	w.settleLocked()
 }
 
-// fewest sets the least share of the operations that a run must execute: one in
-// four. If a rollup refuses more, little is tested, and its Admit may have a fault.
+// fewest sets the least share of operations that a run must execute: one in four. If
+// fewer are executed, the run tests little, and the rollup's Admit may refuse too much.
 const fewest = 4
 
 // enough returns an error if too few operations were executed. The caller holds w.mu.
@@ -443,9 +440,9 @@ func (w *world[B]) enough() error {
 	return nil
 }
 
-// payload is the payload of the wrapped rollup. It contains the payload of the
-// inner rollup, and also the number and the roots of the block, with which the
-// judge checks the chain.
+// payload is the payload of the wrapped rollup. It contains the payload of the inner
+// rollup, and also the number and the roots of the block, so that judge can check the
+// chain.
 type payload struct {
 	number    uint64
 	pre, post common.Hash

@@ -60,11 +60,11 @@ var ErrNotFollowing = errors.New("jip2net: the chain is not followed yet")
 type Config struct {
 	// Node configures the connection to the JAM node.
 	Node jip2.Config
-	// Service is the rollup's service. It also defines the key under which the
-	// service stores the mark of an accepted package.
+	// Service is the rollup's service. It also defines which key of the service's storage
+	// holds the mark of an accepted package.
 	Service jip2.Service
-	// LostAfter is the number of slots for which the node's chain may contradict the delivered
-	// blocks before Follow returns jip2.ErrHistoryLost. 0 means 16: see jip2.FeedConfig.
+	// LostAfter is how many slots the node's chain may contradict the delivered blocks
+	// before Follow returns jip2.ErrHistoryLost. 0 means 16: see jip2.FeedConfig.
 	LostAfter int
 	// Version is the version of the Gray Paper whose encoding of packages the chain uses.
 	Version codec.Version
@@ -77,11 +77,10 @@ type Config struct {
 	// If Received is nil, a service counts as used after its first
 	// accumulation, even if that accumulation only processed a transfer.
 	Received func(read func(key []byte) ([]byte, error)) (uint64, error)
-	// Accepted returns the package with which the service has accepted the
-	// block of a payload, which it reads from the service's storage at the
-	// finalized block: see builder.Explainer. If Accepted is nil, a builder
-	// whose log has lost the record of a package sends the block of that
-	// package again.
+	// Accepted returns the package that made the service accept the block of a payload.
+	// It reads the package's hash from the service's storage at the finalized block: see
+	// builder.Explainer. If Accepted is nil, a builder whose log has lost the record of a
+	// package sends the block of that package again.
 	Accepted func(read func(key []byte) ([]byte, error), payload []byte) (jamq.PackageHash, error)
 	// Package returns the work package for a payload. The network sets the
 	// refine context of the package afterwards.
@@ -220,8 +219,7 @@ func (n *Network) Accepted(ctx context.Context, payload []byte) (jamq.PackageHas
 	return n.cfg.Accepted(n.storageAt(ctx, jamq.HeaderHash(final.HeaderHash)), payload)
 }
 
-// storageAt returns a function that reads the storage of the service as it is
-// after a JAM block.
+// storageAt returns a function that reads the service's storage after a JAM block.
 func (n *Network) storageAt(ctx context.Context, at jamq.HeaderHash) func(key []byte) ([]byte, error) {
 	return func(key []byte) ([]byte, error) {
 		return n.client.ServiceValue(ctx, at, n.cfg.Service.ID, key)
@@ -288,9 +286,9 @@ func (n *Network) Follow(ctx context.Context, found submit.Recovery, to submit.C
 	return feed.Follow(ctx, to)
 }
 
-// known converts a package that may be on the network to the type that the feed
-// uses. The result has the package's state at the final block, because the feed
-// delivers all later blocks again.
+// known converts a package that may be on the network to the type that the feed uses. It
+// keeps only the progress up to the final block, because the feed delivers all later
+// blocks again.
 func known(out submit.Out, final anchor.Point) jip2.Known {
 	upTo := func(at anchor.Point) jamq.Slot {
 		if at.IsZero() || at.Height > final.Height {

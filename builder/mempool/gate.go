@@ -10,13 +10,12 @@ import (
 )
 
 // gate keeps additions of transactions out of the pool while a block is undone. During
-// this time, the state is already the one before the block, but the pool does not have
-// the block's transactions yet, so an addition could take the nonce of one of them.
+// this time, the state no longer contains the block, but the pool does not have the
+// block's transactions yet, so an addition could take the nonce of one of them.
 type gate struct {
-	// entrance is acquired with weight one by an addition while it enters, and
-	// with its whole weight by close to keep additions out. inside is held with
-	// weight one by each addition that has entered, so that close can wait for
-	// these additions.
+	// entrance keeps additions out: an addition acquires it with weight one while it
+	// enters, and close acquires its whole weight. inside lets close wait for the
+	// additions that have entered: each of them holds it with weight one.
 	entrance, inside *semaphore.Weighted
 }
 
@@ -33,12 +32,11 @@ func (g *gate) pass() (leave func()) {
 	return func() { g.inside.Release(1) }
 }
 
-// patience is how long an undone block waits for additions that have entered
-// the gate. Additions inside the gate do not wait for the log. An addition
-// therefore takes longer only if the host's State or Precheck hangs, and then
-// it must not block everything else. If such an addition later continues with a
-// nonce of the block, it replaces the block's transaction, and the pool reports
-// that.
+// patience is how long an undone block waits for additions that have entered the gate.
+// These additions do not wait for the log. An addition therefore takes longer only if the
+// host's State or Precheck hangs, and then it must not block everything else. If such an
+// addition later continues with a nonce of the block, it replaces the block's
+// transaction, and the pool reports that.
 const patience = time.Second
 
 // close keeps new additions out until open is called. It also waits for the

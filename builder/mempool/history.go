@@ -17,11 +17,10 @@ var ErrRecord = errors.New("mempool: malformed record")
 const (
 	// recordPool begins a record that package txpool has made.
 	recordPool = 'P'
-	// recordReturned begins a record which confirms that a block was undone and
-	// that the pool has its transactions again. In 8 more bytes, the record
-	// contains the number of that undone block, counted from the start of the
-	// log. The transactions themselves are in the records of the pool. A
-	// checkpoint contains the last such number.
+	// recordReturned begins a record which confirms that a block was undone and that the
+	// pool has its transactions again. The record has 8 more bytes with the number of
+	// that undone block, counted from the start of the log. The transactions themselves
+	// are in the records of the pool. A checkpoint contains the last such number.
 	recordReturned = 'R'
 )
 
@@ -33,9 +32,9 @@ type history struct {
 	// the pool, in the order in which the blocks were undone. After a restart
 	// the pool takes these transactions back.
 	undone []undone
-	// count is the number of blocks that were undone so far, which also
-	// identifies the last of them. Because the rollup follows the log in the
-	// same order, a block has the same number when the log is read again.
+	// count is the number of blocks that were undone so far, and thus the number of the
+	// last one. Because the rollup follows the log in the same order, a block gets the
+	// same number when the log is read again.
 	count uint64
 }
 
@@ -56,15 +55,13 @@ func (h *history) read(record []byte) error {
 	return nil
 }
 
-// undo adds a block that was undone, and whose transactions must therefore
-// return to the pool.
+// undo adds a block whose transactions must return to the pool.
 func (h *history) undo(number uint64, block txpool.Block) {
 	h.count++
 	h.undone = append(h.undone, undone{h.count, number, block})
 }
 
-// returned returns the record that confirms that the pool has the transactions of
-// an undone block again.
+// returned returns the record that an undone block's transactions are back.
 func returned(count uint64) []byte {
 	return binary.BigEndian.AppendUint64([]byte{recordReturned}, count)
 }

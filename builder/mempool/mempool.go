@@ -103,15 +103,13 @@ func (p *Pool) Admit(_ context.Context, op []byte) error {
 	return err
 }
 
-// enter calls add, which adds transactions to the pool, at a time at which no block
-// is being undone.
+// enter calls add, which adds transactions, while no block is being undone.
 func (p *Pool) enter(add func()) {
 	defer p.gate.pass()()
 	add()
 }
 
-// opened returns the function that writes changes to the log, or an error if the pool accepts no
-// changes.
+// opened returns the function that saves changes, or an error if none are possible.
 func (p *Pool) opened() (save func() error, err error) {
 	switch found := p.save.Load(); {
 	case found == nil:
@@ -138,8 +136,7 @@ func (p *Pool) admit(add func() (has bool)) error {
 	return save()
 }
 
-// isKnown reports whether the pool has a transaction. err is the result of
-// adding it.
+// isKnown reports whether the pool has a transaction, given the result of adding it.
 func isKnown(err error) bool { return err == nil || errors.Is(err, txpool.ErrAlreadyKnown) }
 
 // Hold delays the undoing of blocks until release is called, so that the caller
@@ -216,8 +213,7 @@ func (p *Pool) Reject(hash common.Hash, reason error) error {
 	return p.change(func() error { return p.Pool.Reject(hash, reason) })
 }
 
-// change makes a change of the pool other than an addition, and writes the
-// change to the log.
+// change makes a change other than an addition, and writes it to the log.
 func (p *Pool) change(make func() error) error {
 	save, err := p.opened()
 	if err != nil {
@@ -264,8 +260,8 @@ func (p *Pool) Undone(number uint64, block txpool.Block, undo func() error) erro
 	return nil
 }
 
-// takeBack puts the transactions of undone blocks back into the pool, and makes
-// the records which confirm that the pool has them.
+// takeBack puts the transactions of undone blocks back into the pool, and makes a record
+// for each block to confirm that its transactions are back.
 func (p *Pool) takeBack() {
 	head := txpool.Head{BaseFee: p.baseFee()}
 	var records [][]byte
@@ -299,11 +295,10 @@ func (p *Pool) TakeChanges() [][]byte {
 	return append(framed(p.Pool.TakeChanges()), returned...)
 }
 
-// refuseAfterPanic makes the pool refuse all further changes after a panic.
-// Applied and Undone defer it, because they run when the rollup's state has
-// already changed. After a panic of the host's function, the builder would make
-// the same change again, and the pool would then drop transactions. The log
-// also gets no more changes of the pool.
+// refuseAfterPanic makes the pool refuse all further changes after a panic. Applied and
+// Undone defer it, because the rollup's state has already changed when they run. The
+// builder repeats a call that has panicked, and the pool would then drop transactions.
+// The log also gets no more changes of the pool.
 func (p *Pool) refuseAfterPanic() {
 	if r := recover(); r != nil {
 		p.failed.Store(true)

@@ -17,10 +17,9 @@ import (
 	"github.com/jamq/jamq/journal"
 )
 
-// mine is an SQL condition on the row of the log that guards every write. It is
-// true if this process leads, the log ends at the position that this process knows,
-// and the database is still the same one. $1 to $4 are the arguments that fence
-// returns.
+// mine is an SQL condition on the row of the log, and every write contains it. It is true
+// if this process leads, the log ends at the position that this process knows, and the
+// database is still the same one. $1 to $4 are the arguments that fence returns.
 const mine = `id = 1 and epoch = $1 and holder = $2 and next = $3 and tip = $4 and system = {system}`
 
 func (l *Log) fence(more ...any) []any {
@@ -120,11 +119,10 @@ func (l *Log) trim(ctx context.Context, tx pgx.Tx, before int64) error {
 	return err
 }
 
-// write changes the log by calling change, and repeats the call while its outcome
-// is unknown. to is the end of the log after the change, and size is the number of
-// bytes that change writes. change returns false if the row of the log was not as
-// this process expects it, in which case it has changed nothing. The caller holds
-// l.writing.
+// write changes the log by calling change, and repeats the call while its outcome is
+// unknown. to is the end of the log after the change, and size is the number of bytes
+// that change writes. change changes nothing and returns false if the row of the log was
+// not as this process expects it. The caller holds l.writing.
 func (l *Log) write(to position, size int, change func(context.Context, *pgxpool.Conn) (fits bool, err error)) error {
 	// A database whose disk is full still answers, so write gives up only if it cannot reach
 	// the database.
@@ -177,8 +175,7 @@ func (l *Log) write(to position, size int, change func(context.Context, *pgxpool
 	}
 }
 
-// tag returns the name by which a process finds its own writes among the sessions
-// of the database.
+// tag returns the name that marks this process's writes among the database's sessions.
 func (l *Log) tag() string { return "jamq " + hex.EncodeToString(l.holder) }
 
 // endAttempts ends the database sessions of earlier attempts of a write. Their
@@ -190,10 +187,10 @@ func (l *Log) endAttempts(ctx context.Context, conn *pgxpool.Conn) error {
 	return err
 }
 
-// isWritten reports whether an earlier attempt, whose answer was lost, has written
-// to the log. Even if the change is visible, the standby may not have it yet, so
-// isWritten waits until a later commit is acknowledged. The error wraps
-// journal.ErrFenced if the log ends at another position.
+// isWritten reports whether an earlier attempt, whose answer was lost, has written to the
+// log. Although the change is visible, the standby may not have it yet, so isWritten
+// waits until a later commit is acknowledged. The error wraps journal.ErrFenced if the
+// log ends at another position.
 func (l *Log) isWritten(ctx context.Context, conn *pgxpool.Conn, to position) (bool, error) {
 	var have position
 	var epoch int64
@@ -247,10 +244,10 @@ func isFull(err error) bool {
 	return errors.As(err, &refused) && strings.HasPrefix(refused.Code, "53")
 }
 
-// isPermanent reports whether an error of the database will not disappear by
-// itself, so that another attempt is useless. The SQLSTATE classes in the list are
-// those that do disappear: errors of connections, rolled-back transactions, missing
-// resources, interventions of operators, and objects that are in use.
+// isPermanent reports whether an error of the database will not disappear by itself, so
+// that another attempt is useless. The SQLSTATE classes listed here are those of
+// temporary errors: connections, rolled-back transactions, missing resources,
+// interventions of operators, and objects that are in use.
 func isPermanent(err error) bool {
 	refused := new(pgconn.PgError)
 	if !errors.As(err, &refused) || len(refused.Code) < 2 {

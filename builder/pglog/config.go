@@ -36,9 +36,9 @@ type Config struct {
 	// Name is the name of the rollup's log: up to 40 lower-case letters, digits and underscores,
 	// and a letter first. Logs with different names share nothing.
 	Name string
-	// Address is an address at which other processes can reach this process, for example the
-	// address of its RPC: see [Log.Leader]. Each process must have a different address. It has
-	// at most 1,000 bytes, and may be empty.
+	// Address is an address that other processes can use to reach this process, for
+	// example the address of its RPC: see [Log.Leader]. Each process must have a
+	// different address. It has at most 1,000 bytes, and may be empty.
 	Address string
 	// Lease is the time after which a leader that has stopped can be replaced: if the leader
 	// does not renew its lead within Lease, another process can lead. The leader renews it
@@ -55,13 +55,15 @@ type Config struct {
 	// positive. If the database answers that it has no room, Append keeps trying without a
 	// limit, because the outcome of such a write is known.
 	Patience time.Duration
-	// Synchronous is the operator's promise that no standby is ever promoted that lacks an
-	// acknowledged record. To keep the promise, commits must wait for the standby, no operator
-	// may cancel that wait, and only a standby for which commits wait may be promoted.
+	// Synchronous is the operator's promise that no standby is ever promoted that lacks
+	// an acknowledged record. To keep the promise, commits must wait for the standby, no
+	// operator may cancel that wait, and only a standby that commits wait for may be
+	// promoted.
 	//
-	// With this promise Promoted always returns false, so that the builder continues at once
-	// after a promotion. Without it, a builder that leads after a promotion makes no packages
-	// for some time, because a package whose record was lost could still be accumulated.
+	// With this promise Promoted always returns false, so that the builder continues at
+	// once after a promotion. Without it, a builder that leads after a promotion makes no
+	// packages for some time, because a package whose record was lost could still be
+	// accumulated.
 	Synchronous bool
 	// Logger receives messages for operators. Nil means that there are no messages.
 	Logger *slog.Logger

@@ -72,8 +72,7 @@ type follower struct {
 	failures int       // looks that have failed since one succeeded
 }
 
-// fatal is an error that waiting does not cure, so that run returns it instead of
-// trying again.
+// fatal is an error after which run gives up, because waiting does not help.
 type fatal struct{ error }
 
 // run reads records and passes them on until this process leads.
@@ -136,9 +135,9 @@ func (f *follower) mayLead() bool {
 	return f.lead.free || f.fenced || mine || time.Since(f.moved) >= f.cfg.Lease
 }
 
-// look reads the end of the log and the present lead from the database. It also
-// checks whether the database was replaced by another one, and stores the result in
-// fenced.
+// look reads the end of the log and the present lead from the database. It also checks
+// whether the database was replaced by another one since the leader took the lead, and
+// stores the result in fenced.
 func (f *follower) look(ctx context.Context) (end position, lead Lead, err error) {
 	err = f.attempt(ctx, f.failures, 0, func(ctx context.Context) error {
 		return f.pool.QueryRow(ctx, f.sql("select next, tip, system <> {system}, "+leadColumns+" from {name}_log, {name}_lease lease")).
@@ -147,12 +146,12 @@ func (f *follower) look(ctx context.Context) (end position, lead Lead, err error
 	return end, lead, err
 }
 
-// mostRead is the maximum number of entries that are read at once. When mostBytes
-// are read, no further entries are read, so that little memory is needed.
+// mostRead is the maximum number of entries to read at once. Reading also stops at
+// mostBytes, so that little memory is needed.
 const mostRead, mostBytes = 1000, 4 << 20
 
-// read passes on some of the next records. When it reaches a call of Replace, it
-// calls replaced, skips the records of that call and continues after them.
+// read passes on some of the next records. When it reaches a call of Replace, it calls
+// replaced, skips the records that Replace wrote and continues after them.
 func (f *follower) read(ctx context.Context) error {
 	var bodies [][]byte
 	var next *stop
@@ -188,10 +187,10 @@ func (f *follower) read(ctx context.Context) error {
 	return nil
 }
 
-// stop is a position up to which a follower can read entries without interruption. It
+// stop is a position in the log that a follower can read up to without interruption. It
 // is the end of the log or, if the leader has called Replace since, the position before
-// the entries of that call. behind is then the position after these entries, at which
-// the follower continues; at the end of the log it is nil.
+// the entries of that call. In the second case, the follower continues at behind, the
+// position after these entries; otherwise behind is nil.
 type stop struct {
 	at     position
 	behind *position
@@ -238,8 +237,8 @@ func (f *follower) fetch(ctx context.Context) (bodies [][]byte, next *stop, err 
 	return bodies, next, err
 }
 
-// nextStop returns the next position at which reading stops: the next call of
-// Replace or, if there is none, the end of the log.
+// nextStop returns the next position where reading stops: the next call of Replace or, if
+// there is none, the end of the log.
 func (f *follower) nextStop(ctx context.Context, tx pgx.Tx) (*stop, error) {
 	next := new(stop)
 	if err := tx.QueryRow(ctx, f.sql("select next, tip from {name}_log")).Scan(&next.at.next, &next.at.tip); err != nil {
@@ -272,8 +271,8 @@ func (f *follower) reportIfDue(ctx context.Context) {
 	}
 }
 
-// report stores the position of the next entry that this process will read. The log
-// keeps the entries from that position on: see Config.Keep.
+// report stores the position of the next entry that this process will read, so that the
+// log keeps the entries from there on: see Config.Keep.
 func (l *Log) report(ctx context.Context, next int64) error {
 	return l.attempt(ctx, 0, 0, func(ctx context.Context) error {
 		_, err := l.pool.Exec(ctx, l.sql(`insert into {name}_member values ($1, $2, clock_timestamp())
@@ -299,8 +298,8 @@ const leadColumns = "lease.epoch, address, beat, free, successor"
 
 func (l *Lead) fields() []any { return []any{&l.Epoch, &l.Address, &l.beat, &l.free, &l.successor} }
 
-// Leader returns the process that leads the log. If no process leads at the moment,
-// it returns the one that has led last.
+// Leader returns the process that leads the log. If no process leads at the moment, it
+// returns the last one that has led.
 func (l *Log) Leader(ctx context.Context) (lead Lead, err error) {
 	err = l.attempt(ctx, 0, 0, func(ctx context.Context) error {
 		return l.pool.QueryRow(ctx, l.sql("select "+leadColumns+" from {name}_lease lease")).Scan(lead.fields()...)

@@ -17,8 +17,8 @@ import (
 // renewals is the number of renewals in the duration of a lease.
 const renewals = 3
 
-// errMoved is returned if the lead or the end of the log has changed since this
-// process last read it. The process must then not take the lead yet.
+// errMoved is returned if the leader or the end of the log has changed since this process
+// last read them. The process must then not take the lead yet.
 var errMoved = errors.New("pglog: it has moved")
 
 // takeLead takes the lead if the lead has not changed since it was last read and

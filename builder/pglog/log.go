@@ -82,9 +82,9 @@ func Open(ctx context.Context, cfg Config) (*Log, error) {
 	return l, nil
 }
 
-// join creates the tables if they do not exist, and adds this process to the
-// members, for which the log keeps records. If the database is too slow to answer,
-// join tries again for Config.Patience.
+// join creates the tables if they do not exist, and adds this process to the members, so
+// that the log keeps records for it. If the database is too slow to answer, join tries
+// again for Config.Patience.
 func (l *Log) join(ctx context.Context) error {
 	began := time.Now()
 	for failures := 0; ; failures++ {
@@ -134,8 +134,7 @@ func connect(ctx context.Context, c *Config) (*pgxpool.Pool, error) {
 	return pgxpool.NewWithConfig(ctx, cfg)
 }
 
-// warning is the key under which the last warning of the database is stored in the
-// data of a connection.
+// warning is the key of the database's last warning in the data of a connection.
 const warning = "jamq warning"
 
 // Promoted reports whether acknowledged records may be lost, because the database
@@ -303,8 +302,7 @@ func (p position) replaced() position {
 // equal reports whether the same entries come before two positions.
 func (p position) equal(q position) bool { return p.next == q.next && bytes.Equal(p.tip, q.tip) }
 
-// usable returns nil while this process can write to the log. Otherwise it returns
-// the error for each write.
+// usable returns the error for each write, or nil if writes are possible.
 func (l *Log) usable() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

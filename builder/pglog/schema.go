@@ -62,8 +62,7 @@ insert into {name}_lease values (1, 0, '', '', 0, true, '') on conflict do nothi
 // changes when a standby is promoted.
 const system = `((select system_identifier from pg_control_system()) || '/' || left(pg_walfile_name(pg_current_wal_lsn()), 8))`
 
-// sql returns a statement for the tables of this log: it replaces {name} and the other names in
-// braces.
+// sql replaces the names in braces, such as {name}, in a statement.
 func (l *Log) sql(statement string) string {
 	return strings.NewReplacer("{name}", l.cfg.Name, "{version}", fmt.Sprint(version), "{system}", system, "{tag}", "/* "+l.tag()+" */").Replace(statement)
 }

@@ -27,11 +27,10 @@ import (
 	"github.com/jamq/jamq/submit"
 )
 
-// Network is a simulated JAM chain as a builder.Network. Run drives the chain.
-// Like a node that has kept the last 8,192 slots, the network delivers to each
-// builder the blocks after the last final block that this builder knows, so
-// that several builders can use it one after the other. All methods are safe
-// for concurrent use.
+// Network is a simulated JAM chain as a builder.Network. Run drives the chain. Several
+// builders can use a network one after the other: each gets the blocks after the last
+// final block that it knows, if this block is not older than the 8,192 slots that the
+// network keeps. All methods are safe for concurrent use.
 type Network struct {
 	service jamq.ServiceID
 	spec    jamq.ChainSpec
@@ -75,14 +74,13 @@ func Tiny(slot time.Duration, service jamq.ServiceID, change func(*jamtest.Confi
 	return New(chain, service), nil
 }
 
-// kept is the minimum number of slots whose blocks a network keeps for builders that start later.
+// kept is the minimum number of slots that a network remembers.
 const kept = 8192
 
 // Spec returns the constants of the chain.
 func (n *Network) Spec() jamq.ChainSpec { return n.spec }
 
-// Driver returns the driver of the chain, with which a test can change the
-// chain's faults.
+// Driver returns the driver of the chain, so that a test can change the chain's faults.
 func (n *Network) Driver() *jamtest.Driver { return n.driver }
 
 // Run advances the chain in real time, slot by slot, until ctx ends. If see is
@@ -105,11 +103,10 @@ func (n *Network) Run(ctx context.Context, see func(jamtest.Update)) error {
 	})
 }
 
-// marked corrects Block.Accumulated so that the blocks look as if a node had
-// shown them by JIP-2. On a chain with services, JAM can accumulate a package
-// whose rollup block the service ignores or keeps for later. Such a package
-// counts as accumulated only in the block in which the service has stored its
-// mark, or in no block.
+// marked corrects Block.Accumulated so that the blocks look as a node would show them by
+// JIP-2. On a chain with services, JAM can accumulate a package although the service
+// ignores its rollup block or keeps the block for later. Such a package counts as
+// accumulated only in the JAM block in which the service has stored its mark, or in none.
 func (n *Network) marked(blocks []jamq.Block) []jamq.Block {
 	n.driver.View(func(chain *jamtest.Chain) {
 		if chain.Config().Genesis == nil {
@@ -275,10 +272,9 @@ func (n *Network) find(hash jamq.HeaderHash) (number int, found bool) {
 // blocks that the builder already knows.
 type follower struct {
 	to submit.ChainSink
-	// since is the last block that the builder knows, and final is the last
-	// block that it knows to be final. The follower skips blocks up to since
-	// and finality up to final. It sets each field to zero when it has reached
-	// that block, and from then on skips nothing.
+	// The follower skips blocks up to since, the last block that the builder knows, and
+	// finality up to final, the last block that it knows to be final. When it has reached
+	// such a block, it sets the field to zero, and from then on skips nothing.
 	since, final jamq.HeaderHash
 }
 

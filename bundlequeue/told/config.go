@@ -19,24 +19,23 @@ var (
 
 // Config is the configuration of a [Feed]. Start from [DefaultConfig].
 type Config struct {
-	// BlockTime is the interval at which the feed makes blocks. A package that
-	// is not guaranteed dies after at most H blocks, the length of recent
-	// history. With a longer BlockTime, the queue therefore replaces lost
-	// packages more slowly, but it also replaces fewer packages that are still
-	// alive.
+	// BlockTime is the time between two blocks of the feed. A package that is not
+	// guaranteed dies after at most H blocks, the length of recent history. With a longer
+	// BlockTime, the queue therefore replaces lost packages more slowly, but it also
+	// replaces fewer packages that are still alive.
 	//
-	// BlockTime is at least 1 ms and at most 1000 days. The default is three
-	// slots, the pace of a chain that skips two of three slots.
+	// BlockTime is at least 1 ms and at most 1000 days. The default is three slots, the
+	// pace of a chain that skips two of three slots.
 	BlockTime time.Duration
-	// Finality is the number of blocks after which a block of the feed becomes
-	// final, and with it the death of a package in that block. A bundle that
-	// has failed is handed back to the host at that time. Finality is at least
-	// 1 and at most half of ChainSpec.MaxLookupAnchorAge. The default is twice
-	// the longest life of a package, H + U + E blocks, within this limit.
+	// Finality is the number of blocks after which a block of the feed becomes final. If
+	// a package is dead in that block, its death is then final too, and a bundle that has
+	// failed is handed back to the host. Finality is at least 1 and at most half of
+	// ChainSpec.MaxLookupAnchorAge. The default is twice the longest life of a package, H
+	// + U + E blocks, within this limit.
 	Finality int
-	// Remember is the number of blocks for which the feed remembers a dead package. If the host
-	// reports the accumulation of such a package, the queue returns bundlequeue.Resurrected.
-	// Remember is at most 2^30. The default is 600.
+	// Remember is how long the feed remembers a dead package, in blocks. If the host
+	// reports the accumulation of such a package, the queue returns
+	// bundlequeue.Resurrected. Remember is at most 2^30. The default is 600.
 	Remember int
 }
 

@@ -28,8 +28,8 @@ type state struct {
 	Packages []told       // the packages that were sent, in the order of their first sends
 }
 
-// told is a package that the host has sent, together with the events about it that the
-// host has told the feed. The feed puts these events into its next blocks.
+// told is a package that the host has sent, and the events about it that the host has
+// reported. The feed puts these events into its next blocks.
 type told struct {
 	Report                jamq.Report       // for the block in which the package is guaranteed
 	State                 bundlequeue.State // the newest state that the host has reported, or zero
@@ -167,9 +167,9 @@ func (f *Feed) finalize() (final jamq.Block, moved bool) {
 	return f.Final, true
 }
 
-// forget removes the packages that no event can change any more, because their
-// accumulation is final or no block can report them. Dead packages stay for
-// another Config.Remember blocks.
+// forget removes the packages that no event can change, because their accumulation is
+// final or because no block can report them. It keeps dead packages for another
+// Config.Remember blocks.
 func (f *Feed) forget() {
 	f.Packages = slices.DeleteFunc(f.Packages, func(p told) bool {
 		if p.Accumulated != 0 {
@@ -179,9 +179,8 @@ func (f *Feed) forget() {
 	})
 }
 
-// dies returns the last slot in which the rules of the chain allow a package to
-// progress. By then the package must be reported or, if it is already reported,
-// accumulated.
+// dies returns the last slot in which a package can make progress by the rules of the
+// chain. By then the package must be reported or, if it is already reported, accumulated.
 func (p *told) dies(spec *jamq.ChainSpec) jamq.Slot {
 	if p.Reported != 0 {
 		return p.Reported + spec.AvailabilityTimeout + spec.EpochLength
@@ -189,6 +188,5 @@ func (p *told) dies(spec *jamq.ChainSpec) jamq.Slot {
 	return slotOf(p.Report.Anchor) + jamq.Slot(spec.RecentHistory)
 }
 
-// slotOf returns the slot of the feed's block with this hash. It is the inverse
-// of hashOf.
+// slotOf is the inverse of hashOf.
 func slotOf(h jamq.HeaderHash) jamq.Slot { return jamq.Slot(binary.BigEndian.Uint32(h[4:])) }

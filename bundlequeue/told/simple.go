@@ -12,16 +12,14 @@ import (
 	"github.com/jamq/jamq/bundlequeue"
 )
 
-// Simple is a bundlequeue.Queue with methods in place of events: the host
-// enqueues a bundle, dequeues the next job, and reports the outcome of the job.
-// Simple keeps the queue's Build and Send effects as jobs for [Simple.Dequeue].
-// Its methods return all other effects as news: bundlequeue.Changed, Died,
-// Failed and Resurrected.
+// Simple is a bundlequeue.Queue with methods in place of events: the host enqueues a
+// bundle, dequeues the next job, and reports the outcome of the job. Simple keeps the
+// queue's Build and Send effects as jobs for [Simple.Dequeue]. Its methods return all
+// other effects as news: bundlequeue.Changed, Died, Failed and Resurrected.
 //
-// News that follow from an event on the chain, such as a guarantee, are
-// returned with the next block of the [Feed]. If there is no feed, the methods
-// whose names begin with On ignore their event. A Simple is not safe for
-// concurrent use.
+// If the host reports an event on the chain, such as a guarantee, the news that follows
+// from it is returned with the next block of the [Feed]. If there is no feed, the methods
+// whose names begin with On ignore their event. A Simple is not safe for concurrent use.
 type Simple struct {
 	queue *bundlequeue.Queue
 	feed  *Feed                // nil if the host imports blocks by Step
@@ -80,7 +78,7 @@ func NewSimple(q *bundlequeue.Queue) *Simple {
 	return s
 }
 
-// keepJobs stores Build and Send effects as jobs for Dequeue, and returns the other effects.
+// keepJobs stores Build and Send effects as jobs, and returns the others.
 func (s *Simple) keepJobs(effects []bundlequeue.Effect) []bundlequeue.Effect {
 	news := effects[:0]
 	for _, e := range effects {
@@ -121,8 +119,8 @@ type Job struct {
 	// Package is the package to send again. It is zero if the host must build a
 	// package first.
 	Package jamq.PackageHash
-	// Bundle has the bytes of Package. If Package is zero, Bundle is instead
-	// the bundle from which the host must build a package.
+	// Bundle has the bytes of Package. If Package is zero, Bundle is instead the bundle
+	// to build the package from.
 	Bundle []byte
 	// Anchor, MinAnchor and Prerequisites are conditions for the package that
 	// the host builds: see bundlequeue.Build.
@@ -171,8 +169,8 @@ func ticketOf(e bundlequeue.Effect) uint64 {
 	return 0
 }
 
-// open returns the first job for which the queue still expects an answer, or nil if
-// there is none. It drops the obsolete jobs before that one.
+// open returns the first job that the queue still expects an answer to, or nil if there
+// is none. It drops the obsolete jobs before it.
 func (s *Simple) open() bundlequeue.Effect {
 	for len(s.jobs) > 0 {
 		if s.queue.Expects(ticketOf(s.jobs[0])) {

@@ -26,10 +26,10 @@ type Beefy struct {
 	Signatures []Signature `json:"signatures"`
 }
 
-// beefyTag precedes the super-peak in the signed message, so that a signature over
-// it cannot be used for anything else. beefySuite defines how the message is mapped
-// to a point of the curve: with the basic scheme of the IETF's
-// draft-irtf-cfrg-bls-signature, with signatures in G1.
+// beefyTag precedes the super-peak in the signed message, so that the signature cannot be
+// used for another purpose. beefySuite defines how the message is mapped to a point of
+// the curve: with the basic scheme of the IETF's draft-irtf-cfrg-bls-signature, with
+// signatures in G1.
 const (
 	beefyTag   = "jam_beefy"
 	beefySuite = "BLS_SIG_BLS12381G1_XMD:SHA-256_SSWU_RO_NUL_"

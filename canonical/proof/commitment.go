@@ -10,18 +10,17 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// Commitment is the data by which a rollup's service makes a rollup block provable.
-// When the service accumulates the block's package, it does one or both of the
-// following:
+// Commitment makes a rollup block provable, because the rollup's service publishes it in
+// the JAM state. When the service accumulates the block's package, it does one or both of
+// the following:
 //
-//   - It stores the result of [Commitment.Encode] under the key that
-//     [CommitmentKey] returns for the block's number.
+//   - It stores the result of [Commitment.Encode] under the key that [CommitmentKey]
+//     returns for the block's number.
 //   - It yields the hash that [Commitment.Yield] returns.
 //
-// One call of accumulate yields only one hash, even if it applies the packages of
-// several blocks. The service then yields the commitment to the last of these
-// blocks. The earlier blocks are provable only if the service has also stored their
-// commitments.
+// One call of accumulate yields only one hash, even if it applies the packages of several
+// blocks. The service then yields the commitment to the last of these blocks. The earlier
+// blocks are provable only if the service has also stored their commitments.
 type Commitment struct {
 	// Number is the number of the rollup block, and Hash is its block hash.
 	Number uint64
@@ -66,8 +65,8 @@ func DecodeCommitment(data []byte) (Commitment, error) {
 	}, nil
 }
 
-// CommitmentKey returns the key under which the service stores the commitment to a
-// block: the prefix, followed by the number as 8 bytes in little-endian order.
+// CommitmentKey returns the key of a block's commitment in the service's storage: the
+// prefix, followed by the number as 8 bytes in little-endian order.
 func CommitmentKey(prefix []byte, number uint64) []byte {
 	return binary.LittleEndian.AppendUint64(append([]byte(nil), prefix...), number)
 }

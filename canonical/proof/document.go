@@ -62,9 +62,9 @@ type StorageProof struct {
 	Nodes []statetrie.Node `json:"nodes"`
 }
 
-// ChapterProof proves, under a JAM state root, the value of one chapter of the
-// state. In a document the chapter is C(16), which contains the hash of the
-// commitment; a [Handoff] uses C(4) and C(8).
+// ChapterProof proves, under a JAM state root, the value of one chapter, that is, one
+// part of the JAM state. In a document the chapter is C(16), which contains the hash of
+// the commitment; a [Handoff] uses C(4) and C(8).
 type ChapterProof struct {
 	// Nodes are the nodes of the state trie from the root to the leaf. Value is the encoded
 	// chapter.
@@ -130,9 +130,9 @@ func parse(data []byte, v any) error {
 	return nil
 }
 
-// route checks that the document has exactly one of the three ways to the
-// commitment, and has a transaction and a receipt only if its claim names a
-// transaction. The error wraps ErrMalformed.
+// route checks that the document has exactly one of the three ways to the commitment. It
+// also checks that the document has a transaction if and only if its claim names one, and
+// has a receipt only together with a transaction. The error wraps ErrMalformed.
 func (d *Document) route() error {
 	switch named := d.Claim.Transaction != (common.Hash{}); {
 	case named != (d.Transaction != nil):
@@ -238,8 +238,7 @@ func (d *Document) verify(trust *Trust, r *Result) (err error) {
 	return nil
 }
 
-// verifyTransaction checks the fourth link: that the block has the claimed
-// transaction.
+// verifyTransaction checks that the block has the claimed transaction (the fourth link).
 func (d *Document) verifyTransaction(c *Commitment) (*types.Transaction, error) {
 	tx, err := VerifyTransaction(c.TransactionsRoot, d.Transaction.Index, rawNodes(d.Transaction.Nodes))
 	switch {
@@ -255,8 +254,7 @@ func (r *Result) step(format string, args ...any) {
 	r.Steps = append(r.Steps, fmt.Sprintf(format, args...))
 }
 
-// verifyCommitted checks the first two links, on whichever of the three ways the
-// document takes.
+// verifyCommitted checks the first two links, in one of three ways.
 func (d *Document) verifyCommitted(trust *Trust, r *Result) (err error) {
 	output := Output{Service: trust.Service, Yield: blake2b.Sum256(d.Commitment)}
 	if d.Beefy != nil {
@@ -291,8 +289,7 @@ func (d *Document) verifyCommitted(trust *Trust, r *Result) (err error) {
 	return nil
 }
 
-// prove checks that the state with the given root contains the chapter with this
-// value.
+// prove checks the value of a chapter in the state with this root.
 func (p *ChapterProof) prove(stateRoot common.Hash, chapter uint8) error {
 	if err := statetrie.Verify(stateRoot, statetrie.ChapterKey(chapter), p.Value, p.Nodes); err != nil {
 		return fmt.Errorf("C(%d): %w", chapter, err)

@@ -28,9 +28,9 @@ func (k *BLSKey) UnmarshalText(text []byte) error {
 	return hexutil.UnmarshalFixedText("BLSKey", text, k[:])
 }
 
-// decodeStrictly decodes one JSON value into v and refuses everything that has more
-// than one reading. Package encoding/json is lenient: it accepts names in any case,
-// null for any value, and repeated names. decodeStrictly demands that the input
+// decodeStrictly decodes one JSON value into v and refuses input that different readers
+// could understand differently. Package encoding/json is lenient: it accepts names in any
+// case, null for any value, and repeated names. decodeStrictly demands that the input
 // equals the encoding of v, apart from white space and the order of names.
 func decodeStrictly(data []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(data))

@@ -34,8 +34,8 @@ func proveEntry(list types.DerivableList, index int) ([][]byte, error) {
 	return nodes.list, nil
 }
 
-// verifyEntry is the counterpart of proveEntry. It returns the encoded entry that,
-// according to the nodes, has the given index in the list with the given root.
+// verifyEntry is the counterpart of proveEntry. It checks the nodes against the root of
+// the list, and returns the encoded entry with the given index.
 func verifyEntry(root common.Hash, index int, nodes [][]byte) ([]byte, error) {
 	if index < 0 {
 		return nil, fmt.Errorf("entry %d, want 0 or more", index)
@@ -71,9 +71,8 @@ func rawNodes(nodes []hexutil.Bytes) [][]byte {
 	return out
 }
 
-// nodeList is the list of nodes of a proof, in the order from the root down. It
-// implements the database interfaces with which go-ethereum's trie writes and reads
-// a proof.
+// nodeList contains the nodes of a proof, from the root down. It implements the database
+// interfaces through which go-ethereum's trie writes and reads a proof.
 type nodeList struct{ list [][]byte }
 
 // Put implements ethdb.KeyValueWriter.

@@ -17,8 +17,8 @@ import (
 // of the vote, the header hash, the state root, the slot, the round and the set.
 type Grandpa struct{}
 
-// grandpaTag begins each signed vote, so that no signature of a validator's key for
-// another purpose can pass for a vote. precommitKind distinguishes precommits from
+// grandpaTag begins each signed vote, so that a signature that a validator made for
+// another purpose cannot pass for a vote. precommitKind distinguishes precommits from
 // other kinds of votes.
 const (
 	grandpaTag    = "jam_grandpa_vote"
@@ -145,9 +145,9 @@ func (j *Justification) Verify(c *codec.Codec, trust *Trust, block jamq.HeaderHa
 	return err
 }
 
-// verify checks all votes and returns one vote per validator, in ascending order of
-// the validators. If a validator voted for several blocks, verify returns its vote
-// for the target if there is one.
+// verify checks all votes and returns one vote per validator, in ascending order of the
+// validators. If a validator voted for several blocks, including the target, verify
+// returns the vote for the target.
 func (j *Justification) verify(c *codec.Codec, trust *Trust) ([]vote, error) {
 	if err := trust.Validate(); err != nil {
 		return nil, err
@@ -187,9 +187,8 @@ type vote struct {
 	vote      *SignedPrecommit
 }
 
-// voters finds the index of the validator for each vote and returns the votes in
-// ascending order of the indices. If a validator has several votes, those for the
-// target come first.
+// voters returns the votes with the indexes of their validators, in ascending order. If a
+// validator has several votes, those for the target come first.
 func (j *Justification) voters(trust *Trust) (votes []vote, err error) {
 	index := make(map[ValidatorKey]int, len(trust.Validators))
 	for i, key := range trust.Validators {

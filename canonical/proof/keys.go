@@ -48,8 +48,8 @@ func (k BLSKey) Validate() error {
 	return err
 }
 
-// point decodes and validates the key. SetBytes checks that the point is in the
-// right subgroup, but it would also accept the longer, uncompressed form.
+// point decodes and validates the key. SetBytes checks that the point is in the right
+// subgroup, but also accepts the longer, uncompressed form, which point refuses.
 func (k BLSKey) point() (key bls.G2Affine, err error) {
 	if k.IsZero() {
 		return key, fmt.Errorf("%w: the BLS key is all zeros, want the key of a validator that is not punished", ErrKey)

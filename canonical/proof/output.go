@@ -68,8 +68,8 @@ func OutputRoot(outputs []Output) common.Hash {
 	return common.BytesToHash(balanced(outputs))
 }
 
-// balanced returns the top node of the tree over the outputs: 32 bytes, or the
-// encoded output itself if there is only one.
+// balanced returns the top node of the tree over the outputs. It has 32 bytes, unless
+// there is only one output: then it is the encoded output itself.
 func balanced(outputs []Output) []byte {
 	switch n := len(outputs); n {
 	case 0:
@@ -84,8 +84,8 @@ func balanced(outputs []Output) []byte {
 
 func node(left, right []byte) []byte { return crypto.Keccak256([]byte("node"), left, right) }
 
-// maxOutputs is the maximum of OutputProof.Count. The gas limit of a block does not
-// allow more services to yield.
+// maxOutputs is the maximum number of outputs of a block. The gas limit of a block does
+// not allow more services to yield.
 const maxOutputs = 1 << 20
 
 // OutputProof proves that a block with a given [OutputRoot] has a certain output.

@@ -32,11 +32,11 @@ type Trust struct {
 	BLS []BLSKey `json:"bls,omitempty"`
 	// Service is the number of the rollup's service on JAM.
 	Service jamq.ServiceID `json:"service"`
-	// KeyPrefix is the prefix of the keys under which the service stores its commitments; see
-	// [CommitmentKey].
+	// KeyPrefix is the prefix of the keys of the commitments in the service's storage;
+	// see [CommitmentKey].
 	KeyPrefix hexutil.Bytes `json:"keyPrefix"`
-	// GrayPaper is the version of the Gray Paper by which the state encodes the validator sets
-	// of a [Handoff]. The default is 0.7.2.
+	// GrayPaper is the version of the Gray Paper that defines how the state encodes the
+	// validator sets of a [Handoff]. The default is 0.7.2.
 	GrayPaper codec.Version `json:"grayPaper,omitempty"`
 	// Format defines how precommits are signed. If it is nil, the format is [Draft].
 	Format Format `json:"-"`
@@ -78,8 +78,7 @@ func (t *Trust) Validate() error {
 	return nil
 }
 
-// repeated looks for a key that may vote and occurs twice. It returns the two
-// indices of that key.
+// repeated returns the indexes of the first key that may vote and occurs twice.
 func repeated[K interface {
 	comparable
 	IsZero() bool

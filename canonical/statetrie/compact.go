@@ -9,10 +9,9 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// Opened is the part of a state that a compact proof shows. It consists of entries,
-// and of ranges of keys for which the proof shows that the state has no entries.
-// [Open] and [Query.Open] return it after they have verified the proof against a
-// state root.
+// Opened is the part of a state that a compact proof shows: entries, and ranges of keys
+// in which the state has no entries. [Open] and [Query.Open] return it after they have
+// verified the proof against a state root.
 type Opened struct {
 	compact []byte
 	known   []Entry
@@ -20,8 +19,8 @@ type Opened struct {
 	closed  []KeyRange  // the keys below nodes that are not opened, ascending
 }
 
-// openEntry is an entry in a compact proof. If hashed is true, the proof contains
-// the hash of the value instead of the value.
+// openEntry is an entry in a compact proof. If hashed is true, the proof has only the
+// hash of the value.
 type openEntry struct {
 	Entry
 	hashed bool
@@ -40,14 +39,14 @@ const (
 
 const (
 	compactVersion = 0
-	// The first byte of a leaf, its kind, gives the length of its value if the leaf contains
-	// the value. These two higher numbers stand for values that are not in the leaf: a long
-	// value follows in the section of values, or only its hash follows in the section of
-	// hashes.
+	// The first byte of a leaf is its kind. If the leaf contains the value, the kind is
+	// the length of the value. These two higher numbers stand for values outside the
+	// leaf: a long value in the section of values, or the hash of a value in the section
+	// of hashes.
 	longForm = maxEmbedded + 1
 	hashForm = maxEmbedded + 2
-	// These bits of a leaf's kind are set if the proof leaves out the key and the value, or
-	// only the key, because the verifier already has them.
+	// One of these bits of a leaf's kind is set if the proof leaves out the key and the
+	// value, or only the key, because the verifier already has them.
 	withoutEntry, withoutKey = 0x80, 0x40
 )
 
@@ -140,8 +139,8 @@ func (r *compactReader) take(n int) (bits byte, err error) {
 	return bits, nil
 }
 
-// padded ends the reading of bits. It returns the bytes after the last one from
-// which bits were read, or an error if the unread bits of that byte are not zero.
+// padded ends a section that was read bit by bit, and returns the bytes after it. It
+// returns an error if the unread bits of the section's last byte are not zero.
 func (r *compactReader) padded() ([]byte, error) {
 	if used := r.bits % 8; used > 0 && r.raw[r.bits/8]<<used != 0 {
 		return nil, fmt.Errorf("padding that is not zero")
@@ -149,9 +148,9 @@ func (r *compactReader) padded() ([]byte, error) {
 	return r.raw[(r.bits+7)/8:], nil
 }
 
-// scan reads the tags of all nodes of a subtrie whose top node is at the given
-// depth, and returns the tag of that top node. It refuses trees that no correct
-// prover makes, so that each state has one encoding.
+// scan reads the tags of all nodes of a subtrie, and returns the tag of its top node,
+// which is at the given depth. It refuses trees that no correct prover makes, so that
+// each state has only one encoding.
 func (r *compactReader) scan(depth int) (tag, error) {
 	bits, err := r.take(2)
 	if err != nil {
@@ -266,8 +265,7 @@ func (r *compactReader) build(prefix Key, depth int, left bool) (hash common.Has
 	return hash, nil
 }
 
-// entry reads the leaf at a depth. all is the range of the keys that a leaf at this
-// position of the trie can have.
+// entry reads the leaf at a depth. all is the range of keys that can be at this position.
 func (r *compactReader) entry(all KeyRange, depth int) (e openEntry, n Node, err error) {
 	kind := r.kinds[0]
 	r.kinds = r.kinds[1:]
@@ -353,9 +351,8 @@ func hashedLeaf(key Key, hash common.Hash) (n Node) {
 	return n
 }
 
-// find returns the index of a key among the entries, and whether the key is
-// present. The error wraps ErrProof if the proof leaves open whether the state has
-// the key.
+// find returns the index of a key among the entries, and whether it is there. The error
+// wraps ErrProof if the proof does not show whether the state has the key.
 func (o *Opened) find(key Key) (at int, found bool, err error) {
 	at, found = slices.BinarySearchFunc(o.entries, key, func(e openEntry, key Key) int { return bytes.Compare(e.Key[:], key[:]) })
 	if !found && o.overlaps(KeyRange{key, key}) {
@@ -364,8 +361,8 @@ func (o *Opened) find(key Key) (at int, found bool, err error) {
 	return at, found, nil
 }
 
-// overlaps reports whether the proof leaves open a part of a range, which means
-// that the range contains keys below a node that the proof does not open.
+// overlaps reports whether the range contains keys below a node that the proof does not
+// open, so that the proof does not show the whole range.
 func (o *Opened) overlaps(r KeyRange) bool {
 	at, _ := slices.BinarySearchFunc(o.closed, r.First, func(c KeyRange, first Key) int { return bytes.Compare(c.Last[:], first[:]) })
 	return at < len(o.closed) && bytes.Compare(o.closed[at].First[:], r.Last[:]) <= 0

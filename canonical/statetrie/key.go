@@ -24,8 +24,8 @@ const (
 	ChapterOutputs = 16
 )
 
-// ChapterKey returns the key under which the state stores the chapter with the
-// given number (GP D.1, D.2).
+// ChapterKey returns the key of the chapter with the given number in the state (GP D.1,
+// D.2).
 func ChapterKey(chapter uint8) Key { return Key{chapter} }
 
 // ServiceKey returns the key of a service's account, C(255, service) (GP D.1, D.2).
@@ -53,9 +53,9 @@ func PreimageKey(service jamq.ServiceID, hash [32]byte) Key {
 	return interleave(service, preimageMark, hash[:])
 }
 
-// RequestKey returns the state key of a service's request for a preimage. hash is the BLAKE2b-256
-// hash of the preimage, and length its length in bytes (GP D.2). The value under this key lists the
-// slots in which the preimage became available or ceased to be.
+// RequestKey returns the state key of a service's request for a preimage. hash is the
+// BLAKE2b-256 hash of the preimage, and length its length in bytes (GP D.2). The value
+// under this key lists the slots when the preimage became available or unavailable.
 func RequestKey(service jamq.ServiceID, hash [32]byte, length uint32) Key {
 	return interleave(service, length, hash[:])
 }

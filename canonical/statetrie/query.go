@@ -13,24 +13,23 @@ import (
 // ranges are out of order.
 var ErrQuery = errors.New("statetrie: invalid query")
 
-// Query lists the keys about which a compact proof must show whether the state has
-// them, and with which values.
+// Query lists the keys about which a verifier wants to know whether the state has them,
+// and with which values. A compact proof answers a query.
 type Query struct {
 	// Keys are single keys, in strictly ascending order.
 	Keys []Key
 	// Ranges are ranges of keys, in ascending order. They must not overlap, and must not contain
 	// any of Keys.
 	Ranges []KeyRange
-	// Known tells the prover which parts of the entries to leave out, because the verifier
-	// already has them.
+	// Known tells the prover which parts of the entries the verifier already has.
 	Known Known
 }
 
 // KeyRange contains the keys from First to Last, both included.
 type KeyRange struct{ First, Last Key }
 
-// Known tells the prover how much of the entries the verifier already has, so that
-// the proof can leave it out.
+// Known tells the prover which parts of the entries the verifier already has, so that the
+// proof can leave them out.
 type Known uint8
 
 const (
@@ -83,9 +82,9 @@ func (q *Query) inRange(key Key) bool {
 	return slices.ContainsFunc(q.Ranges, func(r KeyRange) bool { return r.has(key) })
 }
 
-// Through returns the query with its ranges cut off after the key last. A prover
-// that had to cut off its answer after that key has proved exactly the returned
-// query, so the verifier opens the proof with it.
+// Through returns the query with its ranges cut off after the key last. If a prover had
+// to cut off its answer after that key, the proof answers exactly the returned query, so
+// the verifier opens the proof with it.
 func (q *Query) Through(last Key) Query {
 	cut := Query{Keys: q.Keys, Known: q.Known}
 	for _, r := range q.Ranges {
@@ -143,9 +142,9 @@ func (t *Trie) ProveQuery(q Query, limit int) (compact []byte, complete bool, la
 // compactWriter writes the sections of a compact proof, in one walk over the trie.
 type compactWriter struct {
 	query *Query
-	// These fields measure the entries in the ranges against the limit: left is the number of
-	// bytes that are left, some reports whether an entry was included, full reports whether an
-	// entry did not fit, and last is the key of the last included entry.
+	// These fields measure the entries in the ranges against the limit. left is the
+	// number of bytes that may still be used. some is true once an entry is included, and
+	// last is the key of the last included one. full is true once an entry did not fit.
 	left int
 	some bool
 	full bool

@@ -41,18 +41,19 @@ func short(hash common.Hash) common.Hash {
 	return hash
 }
 
-// stateRange is a range of keys to verify, together with the nodes of the answer,
-// which are indexed by their short hashes.
+// stateRange is a range of keys to verify, with the nodes of the answer by their hashes.
+// Each hash lacks its first bit: see short.
 type stateRange struct {
 	first, last Key
 	nodes       map[common.Hash]*Node
 }
 
-// verify checks the subtrie at a depth, whose keys begin with the first depth bits
-// of prefix. The other bits of prefix are zero. want is the hash of the subtrie, or
-// the short hash if left is true. verify skips a subtrie that is outside the range.
-// If the answer has no node for a subtrie inside the range, the entries must be
-// exactly those of the subtrie.
+// verify checks the subtrie at a depth, whose keys begin with the first depth bits of
+// prefix. The other bits of prefix are zero. want is the hash of the subtrie; if left is
+// true, it lacks the first bit, which a branch does not store for its left child.
+//
+// verify skips a subtrie that is outside the range. If the answer has no node for a
+// subtrie inside the range, the entries must be exactly those of the subtrie.
 func (r *stateRange) verify(want common.Hash, left bool, prefix Key, depth int, entries []Entry) error {
 	if bytes.Compare(prefix.fill(depth), r.first[:]) < 0 || bytes.Compare(prefix[:], r.last[:]) > 0 {
 		return nil

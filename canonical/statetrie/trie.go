@@ -12,9 +12,9 @@ import (
 // state after every block. The zero value, and nil, are the empty state.
 type Trie struct{ top *trieNode }
 
-// trieNode is a leaf if it has an entry, and otherwise a branch. A nil pointer is
-// an empty subtrie. The type is small because a host that keeps the state after
-// each block adds some tens of nodes per block.
+// trieNode is a leaf if it has an entry, and otherwise a branch. A nil pointer is an
+// empty subtrie. The type is small, because a host that keeps the state after each block
+// stores some tens of nodes per block.
 type trieNode struct {
 	hash     common.Hash
 	children [2]*trieNode
@@ -62,8 +62,8 @@ func (t *Trie) node() *trieNode {
 	return t.top
 }
 
-// Set returns the state in which the key has the value. An empty value is different
-// from an absent key. Set copies the value.
+// Set returns the state with the value under the key. An empty value is different from an
+// absent key. Set copies the value.
 func (t *Trie) Set(key Key, value []byte) *Trie {
 	return &Trie{top: t.node().set(newLeaf(&trieEntry{key, bytes.Clone(value)}), 0)}
 }

@@ -69,10 +69,9 @@ func refusals(t tester, j journal.Journal) {
 	want(t, j, "one", "", "three")
 }
 
-// reopened tests that a journal still has its records when it is opened again, and
-// that the next record comes after the last one. It starts from a journal after a
-// Replace. There, the number of records is not the position of the next record,
-// because earlier records were removed.
+// reopened tests that a journal still has its records when it is opened again, and that
+// the next record comes after the last one. It starts after a Replace, because a journal
+// that takes the number of its records for the position of the next one would then fail.
 func reopened(t tester, j journal.Journal, open func() journal.Journal) journal.Journal {
 	t.Helper()
 	have := []string{"four", "five", "six"}
@@ -216,8 +215,7 @@ func want(t tester, j journal.Journal, records ...string) {
 	}
 }
 
-// shown returns records in a readable form. A long record is shown as its beginning
-// and its length.
+// shown returns records in a readable form, with long ones cut.
 func shown(records []string) string {
 	var all []string
 	for _, record := range records {

@@ -9,8 +9,8 @@ import (
 	"github.com/jamq/jamq/journal"
 )
 
-// Shared is a journal that several processes have open, one of which is the leader;
-// see builder.SharedLog.
+// Shared is a journal that several processes have open. One of them is the leader: see
+// builder.SharedLog.
 type Shared interface {
 	journal.Journal
 	// Lead passes the records of the leader to record until this process leads: see
@@ -67,7 +67,7 @@ func RunShared(t *testing.T, open func() Shared) {
 
 func unexpected(record []byte) error { return fmt.Errorf("%q is passed on to the leader", record) }
 
-// follower is a process that has the journal open and waits to become the leader.
+// follower is a process that waits to become the leader.
 type follower struct {
 	t    *testing.T
 	log  Shared
@@ -91,8 +91,7 @@ func follow(t *testing.T, log Shared) *follower {
 	return f
 }
 
-// wants waits until the process has read as many records as are given, and compares
-// them.
+// wants waits for as many records as are given, and compares them.
 func (f *follower) wants(all ...string) {
 	f.t.Helper()
 	var have []string

@@ -73,9 +73,9 @@ func signatures(signed jip2.BeefyCommitments) (*proof.Beefy, error) {
 	return beefy, nil
 }
 
-// logProof converts a path in the log to the form of a document, and checks that
-// the peaks hash to the given super-peak. JIP-2 lists all peaks, including the one
-// above the leaf, whereas a document lists only the others.
+// logProof converts a path in the log to the form of a document, and checks that the
+// peaks hash to the given super-peak. A document leaves out the peak above the leaf,
+// which JIP-2 lists with the others.
 func logProof(superPeak common.Hash, outer jip2.MMRProof) (proof.LogProof, error) {
 	p := proof.LogProof{Index: outer.LeafIndex, Siblings: []common.Hash{}, Peaks: []common.Hash{}}
 	for _, sibling := range outer.MountainPath {
