@@ -9,9 +9,9 @@ import (
 	"github.com/jamq/jamq/eoa/internal/account"
 )
 
-// ensureLease makes sure that the executor holds the account's lease for at least
-// half of its duration, and that the view shows the account as the store has it.
-// Steps call it before each action that needs the lease.
+// ensureLease acquires or renews the account's lease, so that at least half of its
+// duration remains. It loads the account from the store if the executor has no
+// current view of it. Steps call it before each action that needs the lease.
 func (e *Executor) ensureLease(ctx context.Context) error {
 	now := e.cfg.Now()
 	var err error
@@ -51,9 +51,9 @@ func (e *Executor) ensureLease(ctx context.Context) error {
 	if err := e.stopIfRolledBack(ctx, &loaded.Head, before, ok); err != nil {
 		return err
 	}
-	// It is unknown whether the last commit reached the store. Committing an empty batch now
-	// raises the version, so that the lost commit, if it is still on its way, fails with a
-	// conflict instead of being applied late.
+	// The last commit failed, but it may still be on its way to the store. An
+	// empty commit now raises the version, so that the late commit fails with a
+	// conflict instead of being applied.
 	if e.commitUnknown {
 		empty := e.view.Batch()
 		e.staged = &empty
@@ -67,8 +67,8 @@ func (e *Executor) ensureLease(ctx context.Context) error {
 	return nil
 }
 
-// readInbox reads the waiting requests and orders from the store if there may be
-// new ones, and carries out the orders.
+// readInbox reads the waiting requests and the users' orders, unless the store has
+// nothing new. It carries out the orders at once.
 func (e *Executor) readInbox(ctx context.Context) error {
 	if e.inbox.current() {
 		return nil
@@ -117,9 +117,9 @@ func (e *Executor) forgetLease() {
 	e.signals.setHeld(false)
 }
 
-// stopIfRolledBack stops the account if the store has lost writes. ok is false in
-// that case: the store's head h lacks commits that this process has seen, and
-// before is the state with these commits.
+// stopIfRolledBack stops the account if ok is false, which means that the store
+// has lost writes: its head h lacks commits that this process has seen. before is
+// the account's state with those commits, for the message to the operator.
 func (e *Executor) stopIfRolledBack(ctx context.Context, h *account.Head, before storeState, ok bool) error {
 	if ok {
 		return nil
@@ -133,10 +133,10 @@ func (e *Executor) stopIfRolledBack(ctx context.Context, h *account.Head, before
 	return nil
 }
 
-// holderMustStop decides whether the worker that holds the account's lease must
-// stop, and then breaks that lease. This is so if the store has lost writes that
-// this process has seen: the holder may not know these writes, and could execute
-// requests again. It reports whether it has broken the lease.
+// holderMustStop takes the lease away from another worker if the store has lost
+// writes that this process has seen. That worker may not know of the lost writes,
+// and could execute their requests again. The result tells whether the lease was
+// broken.
 func (e *Executor) holderMustStop(ctx context.Context) bool {
 	before := e.cfg.Witness.last(e.account) // read before the store
 	e.report.Reads++
@@ -145,7 +145,7 @@ func (e *Executor) holderMustStop(ctx context.Context) bool {
 	return err == nil && now.behind(before) && e.store.Break(ctx, e.account) == nil
 }
 
-// stopped returns the error of a stopped account, or nil. It logs each stop once.
+// stopped returns the error of a stopped account, and logs each stop once.
 func (e *Executor) stopped() error {
 	stop := &e.view.Head.Stop
 	err := stop.Err()

@@ -9,32 +9,28 @@ import (
 	"github.com/jamq/jamq/eoa/internal/account"
 )
 
-// Client is the part of an account that its users need: it submits requests,
-// follows them, and orders changes. It works through the store, so the requests and
-// orders may be carried out by another process. Each [Executor] is a client of its
-// account, and [Fleet.Client] returns a client of any account. All methods are safe
-// for concurrent use.
+// Client submits requests of one account, follows them, and cancels or changes
+// them. It works through the store, so that another process may carry out the
+// requests. Each [Executor] is a client of its account, and [Fleet.Client] returns
+// a client of any account. All methods are safe for concurrent use.
 type Client struct {
 	account Account
 	store   Store
 	now     func() time.Time
 	// confirmations is the value of Config.Confirmations.
 	confirmations uint64
-	// notify wakes the account's executor, if this process has one. progress
-	// returns the progress of that executor, or the zero value if this process has
-	// none.
+	// notify wakes the account's executor if it runs in this process. progress
+	// returns that executor's progress, or the zero value.
 	notify   func()
 	progress func() progress
 }
 
-// progress tells callers that wait for a request how far the account's executor has
-// come.
+// progress tells a waiting caller how far the account's executor has come.
 type progress struct {
-	// height is a height at which the blocks of all mined records are still part of the
-	// chain; 0 means unknown.
+	// height is the newest block height at which all mined records are known to be
+	// on the chain; 0 means unknown. Waiting callers measure depths from it.
 	height uint64
-	// changed is closed when the executor writes to the store or sees a new block
-	// the next time.
+	// changed is closed at the executor's next write or new block.
 	changed <-chan struct{}
 }
 
@@ -73,11 +69,11 @@ func (c *Client) List(ctx context.Context, after uint64, limit int) ([]Record, e
 	return c.store.List(ctx, c.account, after, limit)
 }
 
-// Cancel orders that a request be withdrawn. A request that has no nonce yet simply
-// ends. Otherwise a no-op transaction is signed with the same nonce, at a higher
-// price. Nodes may still include the earlier transaction, so only the final state
-// of the record shows whether the request was cancelled. Cancel returns when the
-// order is durable.
+// Cancel orders the executor to withdraw a request, and returns when this order is
+// durable. A request that has no nonce yet simply ends. Otherwise the executor
+// signs a no-op transaction with the same nonce, at a higher price. Nodes may
+// still include the earlier transaction, so only the final state of the record
+// shows whether the request was cancelled.
 func (c *Client) Cancel(ctx context.Context, key string) error {
 	if _, err := c.store.Get(ctx, c.account, key); err != nil {
 		return err
@@ -85,11 +81,11 @@ func (c *Client) Cancel(ctx context.Context, key string) error {
 	return c.order(ctx, Order{Kind: account.OrderCancel, Key: key})
 }
 
-// Replace orders that a request get another payload and other limits. The request
-// keeps its key, group and priority, and its nonce if it has one. Nodes may still
-// include the earlier transaction. A request of kind Blob can only get a payload of
-// kind Blob, and a request of another kind can only get a payload of a kind other
-// than Blob. Replace returns when the order is durable.
+// Replace orders the executor to give a request another payload and other limits,
+// and returns when this order is durable. The request keeps its key, group and
+// priority, and its nonce if it has one. Nodes may still include the earlier
+// transaction. A payload of kind Blob can replace only a request of kind Blob, and
+// the other kinds can replace only each other.
 func (c *Client) Replace(ctx context.Context, key string, payload Request) error {
 	if err := account.CheckPayload(&payload); err != nil {
 		return err
@@ -104,11 +100,11 @@ func (c *Client) Replace(ctx context.Context, key string, payload Request) error
 	return c.order(ctx, Order{Kind: account.OrderReplace, Key: key, Payload: &payload})
 }
 
-// ResetNonce orders that the next nonce be set to the lowest nonce that is neither
-// used on the chain nor assigned to a record. With force, the requests in flight
-// are given up first. Use force only if their transactions can never be mined;
-// otherwise a request that you submit again may be executed twice. ResetNonce
-// returns when the order is durable.
+// ResetNonce orders the executor to set the next nonce to the lowest one that is
+// neither used on the chain nor assigned to a record. It returns when this order
+// is durable. With force, the executor first gives up the requests in flight. Use
+// force only if their transactions can never be mined; otherwise a request that
+// you submit again may be executed twice.
 func (c *Client) ResetNonce(ctx context.Context, force bool) error {
 	return c.order(ctx, Order{Kind: account.OrderReset, Force: force})
 }
@@ -132,8 +128,9 @@ func (c *Client) Wait(ctx context.Context, key string, state State) (Record, err
 }
 
 // wait returns the record with the given key as soon as done returns true for it.
-// The height passed to done is the lower of the progress heights before and after
-// the record was read, because a reorg may happen in between.
+// done also gets a height at which mined records are known to be on the chain. It
+// is the lower of two values, from before and after the record was read, because a
+// reorg may happen in between.
 func (c *Client) wait(ctx context.Context, key string, done func(r *Record, height uint64) bool) (Record, error) {
 	for pause := firstWait; ; pause = min(2*pause, longestWait) {
 		before := c.progress()
@@ -147,8 +144,8 @@ func (c *Client) wait(ctx context.Context, key string, done func(r *Record, heig
 	}
 }
 
-// waitForChange waits until an executor of this process has changed something, but
-// at most for pause, because another process may have changed something.
+// waitForChange waits until changed is closed or pause has passed. The pause is
+// needed because changes by other processes do not close the channel.
 func waitForChange(ctx context.Context, pause time.Duration, changed <-chan struct{}) error {
 	select {
 	case <-changed:
@@ -159,8 +156,7 @@ func waitForChange(ctx context.Context, pause time.Duration, changed <-chan stru
 	return nil
 }
 
-// firstWait and longestWait are the shortest and the longest time between two reads of the
-// store.
+// firstWait and longestWait limit the time between two reads of the store.
 const firstWait, longestWait = 50 * time.Millisecond, 3200 * time.Millisecond
 
 // Resume orders that a stopped account go on. It does nothing for an account that

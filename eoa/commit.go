@@ -6,10 +6,10 @@ import (
 	"github.com/jamq/jamq/eoa/internal/account"
 )
 
-// stage applies a batch to the view but leaves the write to the next commit, which
-// saves a round trip. It may only be used for observations of the chain. Nothing
-// that follows from an observation is sent before it is written, and after a crash
-// the next worker makes the same observation.
+// stage applies a batch to the view and leaves writing it to the next commit,
+// which saves a round trip to the store. Only observations of the chain may be
+// staged. If a crash loses an observation, the next worker makes it again, and
+// nothing that follows from it was sent yet.
 func (e *Executor) stage(b Batch) {
 	version := e.view.Head.Version
 	if !e.view.Changes(&b) {

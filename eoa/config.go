@@ -15,9 +15,9 @@ type Config struct {
 	// Rules are the settings for decisions about requests: limits, prices and
 	// waits.
 	Rules
-	// Poll is how often the chain is read while the account has work; at most 24
-	// hours. With 0, the chain is read only after [Executor.NewHead] and every
-	// Rebroadcast. The default is 3 seconds.
+	// Poll is the time between two reads of the chain while the account has work;
+	// at most 24 hours. With 0, the executor reads the chain only after each
+	// [Executor.NewHead] and every Rebroadcast. The default is 3 seconds.
 	Poll time.Duration
 	// Timeout is the time limit of each call to the chain or the signer; above 0,
 	// at most one hour. The outcome of a send that takes longer is unknown. The
@@ -61,12 +61,13 @@ type Config struct {
 const (
 	// day is the upper limit of settings that are intervals.
 	day = 24 * time.Hour
-	// maxGas is above the gas limit of any block, so a higher estimate must be a
-	// mistake of the node.
+	// maxGas is above any block's gas limit: a higher estimate is the node's
+	// mistake.
 	maxGas uint64 = 1 << 40
-	// leastWindow is how many batches of waiting requests are read at once. If none
-	// of these requests can be sent, twice as many are read the next time, up to
-	// maxWindow requests, because the requests behind them may be sendable.
+	// leastWindow is how many batches of waiting requests the executor usually
+	// reads at once. If it can send none of them, it reads twice as many the next
+	// time, up to maxWindow requests, because the requests behind them may be
+	// sendable.
 	leastWindow, maxWindow = 8, 1 << 14
 )
 

@@ -24,8 +24,8 @@ func EncodeRecord(r *Record) []byte {
 	return c.out
 }
 
-// DecodeRecord decodes a record that EncodeRecord has encoded, also with an earlier
-// version of this package. The record shares no memory with raw. The error wraps
+// DecodeRecord decodes the output of EncodeRecord, including that of earlier
+// versions of this package. The record shares no memory with raw. The error wraps
 // ErrMalformed.
 func DecodeRecord(raw []byte) (Record, error) {
 	if len(raw) == 0 || raw[0] == 0 || raw[0] > recordVersion {
@@ -43,9 +43,9 @@ func DecodeRecord(raw []byte) (Record, error) {
 	return r, nil
 }
 
-// coder visits the fields of a record to encode or decode them: it reads the fields
-// if in is set, and writes them otherwise. One list of fields therefore serves both
-// directions.
+// coder encodes or decodes a record. If in is set, it reads each field from in,
+// and otherwise it appends the field to out. One list of fields therefore serves
+// both directions.
 type coder struct {
 	out     []byte
 	in      *wire.Reader
@@ -181,8 +181,7 @@ func appendString(out []byte, s string) []byte {
 	return append(wire.AppendUint(out, uint64(len(s))), s...)
 }
 
-// number encodes an integer of another type as an int64. Decoding fails if the
-// number does not fit the type.
+// number encodes any integer type as an int64, and refuses to decode overflows.
 func number[T ~uint8 | ~int | ~int32](c *coder, v *T) {
 	if c.in == nil {
 		c.out = wire.AppendInt(c.out, int64(*v))
@@ -205,8 +204,7 @@ func (c *coder) address(v *common.Address) {
 	copy(v[:], b)
 }
 
-// amount encodes a number of at most 256 bits: its bytes, big-endian, without
-// leading zeros.
+// amount encodes a number of at most 256 bits, big-endian without leading zeros.
 func (c *coder) amount(v *uint256.Int) {
 	if c.in == nil {
 		b := v.Bytes32()
@@ -242,8 +240,7 @@ func optional[T any](c *coder, v **T, each func(*coder, *T)) {
 	each(c, *v)
 }
 
-// list encodes the length of a slice and its elements. An empty slice is decoded as
-// nil.
+// list encodes or decodes a slice; an empty slice is decoded as nil.
 func list[S ~[]T, T any](c *coder, v *S, each func(*coder, *T)) {
 	n := uint64(len(*v))
 	if c.uint(&n); c.in == nil {

@@ -13,9 +13,9 @@ var (
 	ErrUnknownRequest = errors.New("eoa: unknown request")
 	// ErrHeld is returned if another worker holds the lease of the account.
 	ErrHeld = errors.New("eoa: account is held by another worker")
-	// ErrFenced is returned by a store if the caller has lost the lease, because
-	// the lease was parked or broken or another worker has acquired it. Nothing was
-	// written.
+	// ErrFenced is returned by a store if the caller no longer has the lease: it
+	// was given back (Park) or taken away (Break), or another worker has acquired
+	// it. Nothing was written.
 	ErrFenced = errors.New("eoa: lease lost")
 	// ErrConflict is returned by [Store.Commit] if the account has changed since
 	// the batch was decided, for example because an earlier commit of the same
@@ -29,8 +29,8 @@ var (
 	ErrSigner = errors.New("eoa: wrong signature")
 )
 
-// BusyError is returned by a [Chain] if the node asked the caller to wait before
-// the next call. The chain's error wraps it.
+// BusyError tells the executor that the node asked it to wait before the next
+// call. A [Chain] returns it, or an error that wraps it.
 type BusyError struct {
 	// RetryAfter is how long to wait; 0 means that the node named no time. More
 	// than a minute counts as one minute.

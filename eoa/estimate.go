@@ -25,9 +25,9 @@ func (e *Executor) assignAndSend(ctx context.Context, now time.Time, jobs []acco
 	return true, e.signAndSend(ctx, assigned)
 }
 
-// awaitGasCall waits for at most patience until the running gas call has ended. If
-// idle is set, new work for the executor also ends the wait. It returns true if the
-// call has ended or if there is none.
+// awaitGasCall waits until the running gas call ends, for at most patience. It
+// reports whether the call has ended; if there is none, it returns true at once.
+// If idle is set, new work for the executor also ends the wait.
 func (e *Executor) awaitGasCall(ctx context.Context, patience time.Duration, idle bool) bool {
 	if e.gas == nil || e.gas.ended() {
 		return true
@@ -47,14 +47,15 @@ func (e *Executor) awaitGasCall(ctx context.Context, patience time.Duration, idl
 	return false
 }
 
-// jobsWithGas returns the jobs whose gas is given or estimated, and starts a call
-// that asks the node to estimate the gas of the others. It waits for the answer at
-// most for Config.Retry, so that a slow node does not delay the requests whose gas
-// is given. If no other request can go first, it waits up to Config.Timeout. While
-// the call is running, Choose leaves out the requests that wait for it.
+// jobsWithGas returns the jobs that can be sent now because their gas limit is
+// known. For the other jobs, it starts a call that asks the node for estimates. It
+// waits for the answer at most Config.Retry, so that a slow node does not delay
+// the jobs that are ready. If nothing else can be sent, it waits up to
+// Config.Timeout. While the call runs, Choose leaves out the requests that wait
+// for it.
 //
-// refused contains the jobs that would revert. more means that sendNew must choose
-// again, because the call has ended or other requests can go first.
+// refused contains the jobs that would revert. more tells sendNew to choose again,
+// because the call has ended or other requests can go first.
 func (e *Executor) jobsWithGas(ctx context.Context, jobs []account.Job) (ready []account.Job, refused []account.Refusal, more bool, err error) {
 	leftOut, patience := e.view.Asking != nil, time.Duration(0)
 	switch {
@@ -142,12 +143,12 @@ func (e *Executor) fillGas(jobs []account.Job, answers map[uint64]Estimated) (ou
 	return out, refused
 }
 
-// startGasCall starts asking the node for the missing gas limits. It returns nil if
-// no limit is missing, or if the node asked the executor to wait. One call asks for
-// all jobs, because nodes answer a batch faster than many calls. Only a job whose
-// estimate has failed before gets a separate call, so that the others get their
-// answers even if the node hangs on it. All calls together take at most
-// Config.Timeout.
+// startGasCall asks the node, in the background, for the missing gas limits of
+// jobs. It returns nil if none is missing, or if the node asked the executor to
+// wait. One call covers all jobs, because nodes answer a batch faster than many
+// calls. Only a job whose estimate has failed before gets a separate call, so that
+// a node that hangs on this job still answers for the others. All calls together
+// take at most Config.Timeout.
 func (e *Executor) startGasCall(ctx context.Context, jobs []account.Job) *gasCall {
 	var calls [][]account.Job
 	var together []account.Job

@@ -57,7 +57,8 @@ func New(cfg Config, a Account, store Store, chain Chain, signer Signer) (*Execu
 // process has submitted.
 func (e *Executor) Wake() { e.signals.wake() }
 
-// NewHead tells the executor that the chain has a new block, so that it need not wait for
+// NewHead tells the executor that the chain has a new block. If the executor holds
+// the account's lease, it reads the chain at once instead of waiting for
 // Config.Poll.
 func (e *Executor) NewHead() {
 	if e.signals.requestLook() {

@@ -156,8 +156,7 @@ func (f *Fleet) Undelivered(ctx context.Context, after Account, limit int) ([]Ac
 	return f.store.Undelivered(ctx, after, limit)
 }
 
-// executor returns the executor of an account, or nil if this fleet is not working on
-// it.
+// executor returns the account's executor, or nil if this fleet has none.
 func (f *Fleet) executor(a Account) *Executor {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -297,13 +296,13 @@ func (f *Fleet) Run(ctx context.Context) error {
 	}
 }
 
-// duePage is how many accounts are fetched at once, besides those that the fleet
-// works on or could not open.
+// duePage is how many new accounts takeDue asks for at once.
 const duePage = 256
 
-// takeDue asks the store which accounts have work and starts executors for them. It
-// asks for as many more as may still be due from earlier calls, because accounts
-// that cannot be opened would otherwise fill the page and starve the others.
+// takeDue asks the store which accounts have work, and starts executors for them.
+// The limit of the query includes the accounts that this fleet already knows.
+// Otherwise, accounts that cannot be opened could fill the answer and starve the
+// others.
 func (f *Fleet) takeDue(ctx context.Context) {
 	f.mu.Lock()
 	limit := duePage + len(f.running) + len(f.opening) + len(f.troubled)

@@ -71,8 +71,8 @@ func (h *Handle) Wait(ctx context.Context, depth uint64) (Record, error) {
 	return r, err
 }
 
-// depth returns a lower bound for the depth of a mined record's block. height is
-// the height of progress.
+// depth returns the depth that the block of a mined record has at least. height
+// comes from progress: the block was known to be on the chain at that height.
 func (c *Client) depth(r *Record, height uint64) (depth uint64) {
 	if r.State == Confirmed {
 		depth = c.confirmations

@@ -7,15 +7,15 @@ import (
 )
 
 const (
-	// dropPage is how many records one step checks in a pass. dropPeek is how many
-	// it checks first, to find out whether any record is old enough.
+	// dropPeek is how many records the executor checks first in its search for old
+	// ones, to find out whether any must be deleted. If so, each later step checks
+	// dropPage records.
 	dropPage, dropPeek = 500, 16
 	// dropEvery is the time between two passes over the records of an account.
 	dropEvery = 10 * time.Minute
 )
 
-// history is the state of an executor's pass over the records of its account, in
-// which old records are deleted.
+// history is how far the executor's search for old records has come.
 type history struct {
 	after  uint64    // id of the last record that this pass has checked; 0: not started
 	newest uint64    // highest id known
@@ -30,9 +30,9 @@ func (h *history) noteIDs(records []Record) {
 	}
 }
 
-// dropOld deletes the records and events that Config.Retention no longer keeps, one
-// page in a step. A pass over all records starts when the account has no work left,
-// and every dropEvery while it has work.
+// dropOld deletes the records and events that Config.Retention no longer keeps,
+// one page of records per step. It starts a pass over all records when the account
+// has no work left, and every dropEvery while it has work.
 func (e *Executor) dropOld(ctx context.Context, idle bool) error {
 	now, h := e.cfg.Now(), &e.history
 	if h.next.IsZero() || h.next.Sub(now) > dropEvery { // a clock that was ahead

@@ -2,8 +2,7 @@ package eoa
 
 import "slices"
 
-// inbox contains the account's waiting requests, as far as the executor has read
-// them from the store.
+// inbox is the executor's copy of the waiting requests in the store.
 type inbox struct {
 	wake    uint64   // wake version at which pending and orders were read
 	seen    uint64   // newest wake version that the store has returned

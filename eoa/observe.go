@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// watch has the time and the outcome of the last time that the chain was read.
+// watch has the time and the result of the last read of the chain.
 type watch struct {
 	at     time.Time // time of the last successful look; zero: none
 	eager  bool      // since then, a node has accepted a new transaction
@@ -15,9 +15,9 @@ type watch struct {
 	err    error     // error of the last failed look
 }
 
-// observeChain reads the chain if that is due, and updates the records accordingly.
-// It returns ready if the state of the chain is known well enough to send
-// new transactions.
+// observeChain reads the chain if a read is due, and updates the records from it.
+// ready means that the state of the chain is known well enough to send new
+// transactions.
 func (e *Executor) observeChain(ctx context.Context) (ready bool, err error) {
 	now := e.cfg.Now()
 	if e.nodeBusy() {
@@ -60,8 +60,8 @@ func (e *Executor) observeChain(ctx context.Context) (ready bool, err error) {
 	return true, nil
 }
 
-// lookFailed records that the chain could not be read, or that the Look was not
-// trusted. No new request is sent until a Look succeeds.
+// lookFailed notes that the chain could not be read, or that the node's report is
+// not trusted. The executor sends no new request until a read succeeds.
 func (e *Executor) lookFailed(ctx context.Context, message string, err error) (bool, error) {
 	e.watch.failed++
 	e.watch.err = fmt.Errorf("eoa: %s: %w", message, err)

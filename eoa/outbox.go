@@ -74,9 +74,9 @@ func stream(ctx context.Context, progress func() progress, deliver func() (int, 
 }
 
 // Deliver passes up to limit unacknowledged events of an account to handle, oldest
-// first, and returns. It acknowledges the events for which handle returned nil, and
-// stops at the first error of handle or when ctx ends, and returns that error. Use
-// it if you decide yourself when to ask the store; otherwise, [Client.Deliver] and
+// first, and acknowledges those for which handle returned nil. It stops at the
+// first error of handle or when ctx ends, and returns that error. Use it if you
+// decide yourself when to ask the store; otherwise, [Client.Deliver] and
 // [Fleet.Deliver] call it as events arrive.
 //
 // After a crash, an event may be delivered again; its Account and Seq identify the

@@ -48,7 +48,7 @@ func (e *Executor) run(ctx context.Context, endIdle bool, slots *semaphore.Weigh
 	return errors.Join(ctx.Err(), e.Release(rest))
 }
 
-// stepInSlot takes a step while occupying one of the slots, if slots is not nil.
+// stepInSlot takes a step in one of the slots, if slots is set.
 func (e *Executor) stepInSlot(ctx context.Context, slots *semaphore.Weighted) (time.Time, error) {
 	if slots != nil {
 		if err := slots.Acquire(ctx, 1); err != nil {
@@ -59,9 +59,9 @@ func (e *Executor) stepInSlot(ctx context.Context, slots *semaphore.Weighted) (t
 	return e.Step(ctx)
 }
 
-// pause waits for the given time, or without limit if forever is set. A wake-up
-// ends the pause only if wakes is set. After a failure wakes is false, so that the
-// back-off is observed.
+// pause waits for the given time, or without limit if forever is set. If wakes is
+// set, a wake-up ends the pause early. It is not set after a failure, so that new
+// work does not shorten the back-off.
 func (e *Executor) pause(ctx context.Context, wait time.Duration, wakes, forever bool) {
 	var timer <-chan time.Time
 	if !forever {

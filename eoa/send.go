@@ -81,8 +81,8 @@ func (e *Executor) sendDue(ctx context.Context) error {
 			}
 		}
 		b := e.view.ApplyResults(&e.rules, e.cfg.Now(), out, results)
-		// A batch without records contains only the time in Head.Resent. It is
-		// staged, so that one write is enough for several of them.
+		// A batch without records only sets the time in Head.Resent. Staging it
+		// lets one write serve several such batches.
 		if e.stage(b); len(b.Records) > 0 {
 			if err := e.commitStaged(ctx); err != nil {
 				return err

@@ -2,8 +2,8 @@ package eoa
 
 import "sync"
 
-// signals connects an executor with other goroutines, which wake it and follow its
-// progress. No method waits for a step.
+// signals lets other goroutines wake an executor and follow its progress. No
+// method waits until the running step has ended.
 type signals struct {
 	woke chan struct{} // holds a token if there may be work
 
@@ -27,8 +27,7 @@ func (s *signals) wake() {
 	}
 }
 
-// woken takes the token and reports whether there was one. A wake-up after this
-// call counts for the next step.
+// woken reports whether the executor was woken since the last call.
 func (s *signals) woken() bool {
 	select {
 	case <-s.woke:
@@ -38,8 +37,9 @@ func (s *signals) woken() bool {
 	}
 }
 
-// requestLook makes the next step read the chain. It reports whether the executor
-// holds the lease; if not, a new block is no reason to wake it.
+// requestLook makes the next step read the chain. The result tells whether the
+// executor holds the lease; without the lease, a new block is no reason to wake
+// it.
 func (s *signals) requestLook() (held bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -47,8 +47,8 @@ func (s *signals) requestLook() (held bool) {
 	return s.held
 }
 
-// takeLookRequest reports whether requestLook was called since the last
-// takeLookRequest, so that this step must read the chain.
+// takeLookRequest reports whether this step must read the chain, and clears the
+// request.
 func (s *signals) takeLookRequest() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -88,7 +88,7 @@ func (s *signals) change() {
 	s.changed = make(chan struct{})
 }
 
-// lowerHeight lowers the height of progress, because a reorg may have removed
+// lowerHeight lowers the published height, because a reorg may have removed
 // blocks. It never raises the height, because the records of the running step are
 // not written yet.
 func (s *signals) lowerHeight(height uint64) {

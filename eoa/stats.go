@@ -35,12 +35,12 @@ type Report struct {
 	// than it could, at the end of the step. [Fleet.Health] returns the problems of
 	// all accounts.
 	Problems []Problem
-	// ToSubmitted has one duration for each request that a node accepted for the
-	// first time in this step: the time since the store accepted the request. Use
-	// it for a histogram.
+	// ToSubmitted contains one duration for each request that a node accepted for
+	// the first time in this step: the time since the store accepted the request.
+	// Use it for a histogram.
 	ToSubmitted []time.Duration
-	// ToConfirmed has the same duration for each request that was confirmed in this
-	// step.
+	// ToConfirmed contains the time since the store accepted the request, for each
+	// request that was confirmed in this step.
 	ToConfirmed []time.Duration
 }
 
@@ -64,8 +64,8 @@ type Stats struct {
 	Free int
 	// Balance is the balance in wei, in decimal; empty if unknown.
 	Balance string
-	// Stalled is how long no transaction of the account had been mined while some
-	// were in flight; 0 if none was in flight.
+	// Stalled is how long the account has had transactions in flight without one
+	// of them being mined; 0 if none is in flight.
 	Stalled time.Duration
 	// Held means that this executor holds the account's lease.
 	Held bool
@@ -80,9 +80,9 @@ type Stats struct {
 // is running.
 func (e *Executor) Stats() Stats { return e.signals.published() }
 
-// publishStats makes the state after a step visible in Stats. written means that
-// the store has all changes of the step. If it does not, a stored record may name a
-// block that a reorg has removed, so the published height is 0 for unknown.
+// publishStats makes the state after a step visible in Stats. If written is false,
+// the store may lack changes of the step, and a stored record may still name a
+// block that a reorg has removed. The published height is then 0, for unknown.
 func (e *Executor) publishStats(written bool) {
 	s := Stats{Pending: len(e.inbox.pending), Held: e.lease.Epoch != 0}
 	height := uint64(0)

@@ -96,8 +96,8 @@ func (e *Executor) step(ctx context.Context) (time.Time, error) {
 }
 
 // broadcast sends the signed transactions that are due. If ready is set, it also
-// signs transactions again that need it, for example at a higher price, and sends
-// them with their old nonces.
+// signs stuck or changed transactions again with their old nonces, for example at
+// a higher price, and sends them.
 func (e *Executor) broadcast(ctx context.Context, ready bool) error {
 	if err := e.sendDue(ctx); err != nil || !ready {
 		return err
@@ -118,7 +118,7 @@ func (e *Executor) broadcast(ctx context.Context, ready bool) error {
 	return e.signAndSend(ctx, jobs)
 }
 
-// sendNew chooses some of the requests without a nonce and sends them. It reports
+// sendNew gives nonces to some of the waiting requests and sends them. It reports
 // whether there may be more to send.
 func (e *Executor) sendNew(ctx context.Context) (moved bool, err error) {
 	if err := e.readInbox(ctx); err != nil {
@@ -169,8 +169,7 @@ func (e *Executor) finish(ctx context.Context) (time.Time, error) {
 	return time.Time{}, err
 }
 
-// nextStep returns when the next step is due: the earliest time at which any part
-// of the work needs one.
+// nextStep returns the earliest time at which any part of the work is due.
 func (e *Executor) nextStep(now time.Time) time.Time {
 	next := now.Add(min(e.cfg.Rebroadcast, e.cfg.LeaseFor/3))
 	earlier := func(t time.Time) {
@@ -182,7 +181,7 @@ func (e *Executor) nextStep(now time.Time) time.Time {
 		earlier(now.Add(e.cfg.Poll))
 	}
 	if e.watch.eager && e.watch.failed == 0 && len(e.inbox.pending) > 0 && e.view.Room(&e.rules) == 0 {
-		// Some nodes make a block as soon as they get a transaction, so look at the
+		// Some nodes make a block as soon as they get a transaction, so read the
 		// chain at once.
 		e.signals.requestLook()
 		earlier(now)

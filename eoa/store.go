@@ -42,11 +42,11 @@ type Inbox struct {
 	More bool
 }
 
-// MaxInboxBytes limits the size of the requests in an [Inbox], in bytes, so that a
-// worker does not read too much at once. It is the size of 64 blobs, which is more
-// than a block has. Further requests wait until those before them are sent. If all
-// of those must wait, for example because of their price limits, a request of higher
-// [Request.Priority] still goes before them.
+// MaxInboxBytes limits the total size of the requests in one [Inbox], in bytes, so
+// that a worker does not read too much at once. It is the size of 64 blobs, which
+// is more than a block has. Further requests are read after earlier ones have been
+// sent. If all the earlier ones must wait, for example because of their price
+// limits, a request of higher [Request.Priority] still goes before them.
 const MaxInboxBytes = 8 << 20
 
 // Backlog tells how much work an account has. [Fleet.Pick] uses it to compare
@@ -78,8 +78,8 @@ type Store interface {
 	// returns the existing record. If the payload differs, Submit returns
 	// ErrKeyReused.
 	Submit(ctx context.Context, a Account, now time.Time, requests ...Request) ([]Record, error)
-	// Order stores an order. The order stays in the inbox until a Batch is
-	// committed that has its Seq in Done.
+	// Order stores a user's order. It stays in the inbox until the worker commits
+	// a Batch whose Done contains the order's Seq.
 	Order(ctx context.Context, a Account, now time.Time, o Order) error
 	// Get returns the record with the given key. It returns ErrUnknownRequest
 	// if there is none.
@@ -100,10 +100,10 @@ type Store interface {
 	Events(ctx context.Context, a Account, after uint64, limit int) ([]Event, error)
 	// Acknowledge deletes the events whose Seq is at most through.
 	Acknowledge(ctx context.Context, a Account, through uint64) error
-	// Undelivered returns accounts that have unacknowledged events, in ascending order
-	// of chain id and address. It begins with the first such account behind the account
-	// after, and returns up to limit accounts. Accounts without events must not slow the
-	// call down, because hosts call it often.
+	// Undelivered returns up to limit accounts that have unacknowledged events, in
+	// ascending order of chain id and address. The list begins with the first one
+	// above the account after. Hosts call Undelivered often, so accounts without
+	// events must not slow it down.
 	Undelivered(ctx context.Context, after Account, limit int) ([]Account, error)
 
 	// Acquire gives the lease of an account to owner for the time ttl. It returns
@@ -114,9 +114,9 @@ type Store interface {
 	// broken, or if another worker has acquired the account. Until that happens,
 	// even an expired lease can be renewed.
 	Renew(ctx context.Context, l Lease, now time.Time, ttl time.Duration) (Lease, error)
-	// Park gives a lease back and makes the account due at the given time; zero
-	// means never. If the account's wake version is no longer wake, there is new
-	// work, so Park returns ErrWoken and the worker keeps the lease.
+	// Park gives a lease back. Due lists the account again from the given time on;
+	// zero means never. If the account's wake version is no longer wake, new work
+	// has arrived: Park then returns ErrWoken, and the worker keeps the lease.
 	Park(ctx context.Context, l Lease, wake uint64, due time.Time) error
 	// Break takes the lease from its holder, if there is one, so that the holder
 	// can no longer write.
@@ -126,8 +126,8 @@ type Store interface {
 	// passed.
 	Due(ctx context.Context, now time.Time, limit int) ([]Account, error)
 
-	// Load returns the head and the open records of an account. It returns
-	// ErrFenced if the lease is lost.
+	// Load returns an account's head, and its records that have a nonce and may
+	// still change. It returns ErrFenced if the lease is lost.
 	Load(ctx context.Context, l Lease) (Loaded, error)
 	// Inbox returns the orders that have not been carried out, and up to limit
 	// requests without a nonce. Requests with a higher [Request.Priority] come

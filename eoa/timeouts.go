@@ -24,8 +24,9 @@ type timeouts struct {
 	log    *slog.Logger
 }
 
-// limited makes a call with the time limit. If the call panics, the stack is
-// logged. It is not part of the error, because records keep the texts of errors.
+// limited makes a call with the time limit, and turns a panic into an error. The
+// stack of the panic goes to the log and not into the error, because records keep
+// the texts of errors.
 func limited[T any](ctx context.Context, p timeouts, of string, call func(context.Context) (T, error)) (out T, err error) {
 	ctx, cancel := context.WithTimeout(ctx, p.wait)
 	defer cancel()

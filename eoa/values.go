@@ -4,8 +4,8 @@ package eoa
 
 import "github.com/jamq/jamq/eoa/internal/account"
 
-// Batch contains all changes of one or several decisions, for the store to write. A
-// store writes either the whole batch or nothing of it.
+// Batch contains the changes that one or several decisions make to an account, for
+// the store to write. A store writes either the whole batch or nothing of it.
 //
 //	type Batch struct {
 //		// Head is the new head of the account. Head.Version is still the version on
@@ -27,9 +27,9 @@ import "github.com/jamq/jamq/eoa/internal/account"
 //		// carried out.
 //		Done []uint64
 //		// Drop contains the records whose history the store deletes, because
-//		// [Retention] no longer keeps it. The store still keeps the key, id, state and
-//		// digest of each. From then on, Get and Submit return a record with only these
-//		// fields, and List and ByHash no longer find it.
+//		// [Retention] no longer keeps it. For each, the store keeps only the key, id,
+//		// state and digest, and Get and Submit return a record with only these fields.
+//		// List and ByHash no longer find it.
 //		Drop []Record
 //		// Add contains new requests that the executor makes itself. The store accepts
 //		// them in the same way as Submit does, except that it skips a request whose key
@@ -70,8 +70,8 @@ const (
 	// ReasonNonceTooLow means that a transaction with this nonce has been mined. It
 	// may be the very transaction that was sent.
 	ReasonNonceTooLow = account.ReasonNonceTooLow
-	// ReasonNonceGap means that the node lacks the transaction with the nonce
-	// before, and keeps no transactions behind a missing one.
+	// ReasonNonceGap means that the node lacks the transaction with the preceding
+	// nonce, and keeps no transactions behind a missing one.
 	ReasonNonceGap = account.ReasonNonceGap
 	// ReasonReplacement means that the node has another transaction with this
 	// nonce, and that the new one does not pay enough more to replace it.
@@ -87,8 +87,9 @@ const (
 	ReasonInvalid = account.ReasonInvalid
 	// ReasonBusy means that the node asked the caller to wait before the next call.
 	ReasonBusy = account.ReasonBusy
-	// ReasonGasLimit means that the gas limit is above that of a block, or above
-	// the limit per transaction (EIP-7825). The node may accept a lower one.
+	// ReasonGasLimit means that the transaction's gas limit is above that of a
+	// block, or above the limit per transaction (EIP-7825). The node may accept
+	// the transaction with a lower gas limit.
 	ReasonGasLimit = account.ReasonGasLimit
 	// ReasonFeeCap means that gas limit times price exceeds the most that this node
 	// relays (geth's --rpc.txfeecap). Another node may accept the transaction, or
@@ -130,14 +131,14 @@ const (
 	EventCapped = account.EventCapped
 	// EventMined means that a block contains a transaction of the request.
 	EventMined = account.EventMined
-	// EventConfirmed means that the block is as deep in the chain as
-	// Config.Confirmations requires.
+	// EventConfirmed means that the block with the request's transaction is as
+	// deep in the chain as Config.Confirmations requires.
 	EventConfirmed = account.EventConfirmed
-	// EventFinal means that the block is finalized and the transaction
-	// succeeded.
+	// EventFinal means that the block with the request's transaction is finalized,
+	// and that the transaction succeeded.
 	EventFinal = account.EventFinal
-	// EventReorged means that a reorg has removed the block. The same transaction
-	// is sent again.
+	// EventReorged means that a reorg has removed the block with the request's
+	// transaction. The same transaction is sent again.
 	EventReorged = account.EventReorged
 	// EventFailed means that the request is now Failed.
 	EventFailed = account.EventFailed
@@ -161,9 +162,9 @@ const (
 	EventStopped = account.EventStopped
 	// EventResumed means that an operator has resumed the stopped account.
 	EventResumed = account.EventResumed
-	// EventReverted means that the transaction in the block failed: it paid for its
-	// gas and had no other effect. This event comes directly after EventMined.
-	// EventFailed follows when the block is final.
+	// EventReverted means that the request's transaction is in a block but failed:
+	// it paid for its gas and had no other effect. This event comes directly after
+	// EventMined. EventFailed follows when the block is final.
 	EventReverted = account.EventReverted
 )
 
@@ -191,8 +192,9 @@ const (
 //		// Nonce is the nonce of the request at that moment. For events about the account itself
 //		// it is the next nonce.
 //		Nonce uint64 `json:"nonce"`
-//		// Tx is the hash of the transaction in the block. While no block contains an
-//		// attempt, it is the hash of the newest attempt.
+//		// Tx is the hash of the request's transaction in the block. If no block
+//		// contains one, it is the hash of the newest transaction signed for the
+//		// request.
 //		Tx common.Hash `json:"tx,omitzero"`
 //		// Height is the height of the block with the transaction; 0 if there is none.
 //		Height uint64 `json:"height,omitempty"`
@@ -207,8 +209,8 @@ type Event = account.Event
 var (
 	// ErrInvalidRequest is returned for a request that could never be executed.
 	ErrInvalidRequest = account.ErrInvalidRequest
-	// ErrMalformed is returned for stored bytes that no executor can have written
-	// as a record.
+	// ErrMalformed is returned if stored bytes are damaged, so that no executor
+	// can have written them as a record.
 	ErrMalformed = account.ErrMalformed
 	// ErrNotExecuted means that a request has ended without being executed: it
 	// failed before it was sent, or it was cancelled or superseded. [Record.Err]
@@ -323,15 +325,16 @@ type Look = account.Look
 //	}
 type Questions = account.Questions
 
-// UsedNonce is a nonce that was used in a finalized block by something unknown. The
-// executor asks which transaction it was.
+// UsedNonce is a nonce that was used in a finalized block, but by none of the
+// transactions that the executor knows. The executor asks which transaction used
+// it.
 //
 //	type UsedNonce struct {
 //		// Nonce is the used nonce.
 //		Nonce uint64
-//		// After and UpTo limit the search, both heights of finalized blocks: the nonce
-//		// was not used yet at After, and was used at UpTo. If After is 0, no such block
-//		// is known.
+//		// After and UpTo limit the blocks to search. Both are heights of finalized
+//		// blocks: the nonce was not used yet at After, and was used at UpTo. After is
+//		// 0 if no block before the use is known.
 //		After, UpTo uint64
 //	}
 type UsedNonce = account.UsedNonce
@@ -506,10 +509,10 @@ const (
 	// are set.
 	ProblemFunds = account.ProblemFunds
 	// ProblemRequest means that a request waits for a reason that lies in the
-	// request: a price limit of it is below the base fee or the price of blobs, the
-	// price of blobs is unknown, or its gas could not be estimated. Err has its key
-	// and the reason. Other requests go on, unless 16,384 requests, or MaxInboxBytes
-	// of requests, wait before them.
+	// request: one of its price limits is below the base fee or the price of
+	// blobs, the price of blobs is unknown, or its gas could not be estimated. Err
+	// has the request's key and the reason. Other requests go on, unless 16,384
+	// requests, or MaxInboxBytes of requests, wait before them.
 	ProblemRequest = account.ProblemRequest
 	// ProblemGap means that no known transaction has the nonce in Problem.Nonce, so
 	// that no transaction behind that nonce can be mined. The executor fills the
@@ -523,7 +526,7 @@ const (
 	// or contradicts its earlier answers. Err has the reason. No new request is
 	// sent until this passes.
 	ProblemChain = account.ProblemChain
-	// ProblemSigner means that the last signature failed. Err is the signer's
+	// ProblemSigner means that the signer failed at the last signature. Err is its
 	// error.
 	ProblemSigner = account.ProblemSigner
 	// ProblemStore means that the store failed. Err is its error. If Account is zero, the
@@ -579,8 +582,8 @@ type Problem = account.Problem
 //		// Raw is the signed transaction in the encoding that nodes accept, without
 //		// blobs.
 //		Raw []byte `json:"raw"`
-//		// Blobs are the blobs of this attempt; nil means the blobs of the request. They
-//		// differ from these if the request was replaced after the attempt was signed.
+//		// Blobs are the blobs of this attempt; nil means the blobs of the request. The
+//		// two differ if the request was replaced after the attempt was signed.
 //		Blobs [][]byte `json:"blobs,omitempty"`
 //		// Proofs contains the commitments to the blobs, followed by their proofs, of 48
 //		// bytes each. They are deleted when the attempt cannot be sent any more.
@@ -602,8 +605,8 @@ type Problem = account.Problem
 //		// signed to withdraw the request: if this attempt is mined, the request is
 //		// cancelled.
 //		Noop bool `json:"noop,omitempty"`
-//		// SentAt is when a node first accepted or rejected the transaction. It is zero
-//		// if no node has, and a reorg that takes the block back sets it to zero again.
+//		// SentAt is when a node first accepted or rejected the transaction; zero if no
+//		// node has. A reorg that removes the transaction's block sets it back to zero.
 //		SentAt time.Time `json:"sentAt,omitzero"`
 //		// Result is the last certain answer of a node; Unknown if there was none.
 //		Result SendResult `json:"result,omitempty"`
@@ -669,10 +672,10 @@ type Attempt = account.Attempt
 //		// the account has stalled, because the user has changed the request or nodes
 //		// refused the last attempt.
 //		Urgent bool `json:"urgent,omitempty"`
-//		// GoneAt is the height of the newest block when the nonce was first found to be
-//		// used in a finalized block although no block contained any of the attempts; 0
-//		// means never. The request is given up only when a later finalized block shows
-//		// the same.
+//		// GoneAt is the chain's height at the first sign that something else has used
+//		// the nonce: a finalized block shows it as used, but no block contains any of
+//		// the attempts. 0 means that there was no such sign. The request is given up
+//		// only when a later finalized block shows the same.
 //		GoneAt uint64 `json:"goneAt,omitempty"`
 //		// Unused is the height of a finalized block at which the nonce was not used
 //		// yet; 0 means unknown. Used and Unused limit the range of blocks in which the
@@ -680,8 +683,9 @@ type Attempt = account.Attempt
 //		Unused uint64 `json:"unused,omitempty"`
 //		// Used is the height of a finalized block at which the nonce was used; 0 if GoneAt is 0.
 //		Used uint64 `json:"used,omitempty"`
-//		// NotBefore is the time before which the request is not signed, because it
-//		// could not be estimated, paid for or signed; zero means at once.
+//		// NotBefore is the time until which the request waits, because its gas could
+//		// not be estimated, its cost was not covered, or it could not be signed; zero
+//		// means at once.
 //		NotBefore time.Time `json:"notBefore,omitzero"`
 //		// Reason tells users why the request failed or why it waits.
 //		Reason string `json:"reason,omitempty"`
@@ -810,8 +814,8 @@ const (
 //		Priority int32 `json:"priority,omitempty"`
 //		// Group names a sequence of requests that depend on each other; empty means
 //		// none. They get their nonces in the order of acceptance, so give all of them
-//		// one priority. A request whose gas must be estimated waits until all earlier
-//		// members of its group are mined, because their effects may change the
+//		// the same priority. A request whose gas must be estimated waits until all
+//		// earlier members of its group are mined, because their effects may change the
 //		// estimate.
 //		Group string `json:"group,omitempty"`
 //		// Deadline is the time after which a request without a nonce fails; zero means
@@ -856,10 +860,10 @@ type Request = account.Request
 //		// block; 1 to 2^20. It applies while a node is known to have all of these
 //		// requests; otherwise MaxUnsure does. The default is 100.
 //		MaxInFlight int
-//		// MaxUnsure replaces MaxInFlight while any request in flight is not known to be
-//		// on a node; 1 to 2^20. If the node lacks one of them, it keeps only a few
-//		// transactions behind the gap: 64 in go-ethereum, which is the default. A value
-//		// above MaxInFlight has no effect.
+//		// MaxUnsure replaces MaxInFlight while it is uncertain whether a node has all
+//		// requests in flight; 1 to 2^20. If the node lacks one of them, it keeps only
+//		// a few transactions behind the gap: 64 in go-ethereum, which is the default.
+//		// A value above MaxInFlight has no effect.
 //		MaxUnsure int
 //		// Batch is the maximum number of requests that are signed, stored and sent together; 1 to
 //		// 1000. The default is 100.

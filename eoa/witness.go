@@ -25,20 +25,20 @@ type Witness struct {
 	seen    map[Account]storeState
 }
 
-// maxMarks is how many marks a head keeps, one for each process that has committed.
-// A process can check whether its own commits are still in the store unless this
-// many other processes have committed since.
+// maxMarks is how many marks an account's head keeps: one for the last commit of
+// each process. A process whose mark was pushed out by this many others can no
+// longer check whether its commits are still in the store.
 const maxMarks = 16
 
-// storeState is the part of an account's stored state that reveals lost writes: how
-// often the account was resumed after a stop, its versions, and its marks.
+// storeState contains those numbers and marks of an account's stored state that
+// reveal lost writes. resumes counts how often an operator has resumed the
+// account.
 type storeState struct {
 	resumes, version, wake uint64
 	marks                  []account.Mark
 }
 
-// behind reports whether a store in state s lacks writes that it had in the earlier
-// state before.
+// behind reports whether a store in state s lacks writes that before includes.
 func (s storeState) behind(before storeState) bool {
 	if s.resumes != before.resumes {
 		return s.resumes < before.resumes
@@ -46,9 +46,9 @@ func (s storeState) behind(before storeState) bool {
 	return s.version < before.version || s.wake < before.wake || slices.ContainsFunc(before.marks, s.lacks)
 }
 
-// lacks reports whether the commit that m names is missing in s. A store keeps only
-// the newest maxMarks marks. If m may have been dropped for that reason, nothing
-// is proved, and lacks returns false.
+// lacks reports whether the store has lost the commit that m names. It returns
+// false if the mark of that commit may merely have been pushed out, because a
+// store keeps only the newest maxMarks marks.
 func (s storeState) lacks(m account.Mark) bool {
 	for _, k := range s.marks {
 		if k.Witness == m.Witness {
@@ -61,8 +61,10 @@ func (s storeState) lacks(m account.Mark) bool {
 // NewWitness returns a witness that has seen nothing yet.
 func NewWitness() *Witness { return &Witness{id: rand.Uint64(), seen: map[Account]storeState{}} }
 
-// mark adds a mark for the commit that leads to version, and returns the marks to
-// store. marks must be in the order of their versions.
+// mark returns the list of marks to store with the next commit, which leads to
+// version. The new mark replaces this process's earlier one, and the oldest mark
+// is dropped if there are more than maxMarks. marks must be in the order of their
+// versions.
 func (w *Witness) mark(marks []account.Mark, version uint64) []account.Mark {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -72,9 +74,10 @@ func (w *Witness) mark(marks []account.Mark, version uint64) []account.Mark {
 	return out[max(0, len(out)-maxMarks):]
 }
 
-// remember stores the state of an account that the store has returned; wake is nil
-// if the store did not return the wake version. If the store lacks commits of the
-// state remembered before, remember keeps that state, and returns it and false.
+// remember notes an account's state, as the store has just returned it; wake is
+// nil if the store did not return the wake version. If the store lacks commits
+// that were remembered earlier, remember keeps the earlier state, and returns it
+// with ok false.
 func (w *Witness) remember(a Account, h *account.Head, wake *uint64) (before storeState, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -97,9 +100,8 @@ func (w *Witness) last(a Account) storeState {
 	return w.seen[a]
 }
 
-// forget drops the remembered state, so that the witness accepts the next state
-// that the store returns. It is called after the account was stopped because of
-// lost writes.
+// forget lets the witness accept whatever state the store returns next. It is
+// called after the account was stopped because of lost writes.
 func (w *Witness) forget(a Account) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

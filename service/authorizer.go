@@ -62,17 +62,17 @@ func NewSigner(version codec.Version, key crypto.Signer) (*Signer, error) {
 func (s *Signer) Public() ed25519.PublicKey { return s.public }
 
 // Authorizer returns the hash of the authorizer that accepts the signed packages.
-// It belongs into Genesis.Authorizer, and into the authorizer pool of each core
+// Use it as Genesis.Authorizer, and put it into the authorizer pool of each core
 // that the builder uses.
 func (s *Signer) Authorizer() common.Hash {
 	return (&codec.WorkPackage{AuthCodeHash: s.code, AuthorizerConfig: s.public}).Authorizer()
 }
 
-// Sign makes the authorizer accept a package: it sets the authorizer's code hash
-// and configuration, and then the token, which is a signature over everything else
-// in the package, as c encodes it. The package must not be changed afterwards. Sign
-// does not set AuthCodeHost, the service that has the authorizer's code, so the
-// caller must set it before.
+// Sign makes the authorizer accept a package. It sets the authorizer's code hash
+// and configuration, and then the token: a signature over everything else in the
+// package, as c encodes it. The package must not be changed afterwards. The caller
+// must set AuthCodeHost, the service that has the authorizer's code, before it
+// calls Sign.
 //
 // Errors wrap ErrSigner, or ErrUnauthorized if the package is too large, or are
 // those of c.Encode. After an error, the package has no token.

@@ -25,9 +25,8 @@ var (
 	librarySource string
 )
 
-// source is a program in assembly: its parts in their order, and metadata that
-// tells people which program a preimage contains. The chain does not read the
-// metadata.
+// source is a program in assembly, in parts that are assembled in order. metadata
+// tells people which program a preimage contains; the chain does not read it.
 type source struct {
 	metadata string
 	parts    []asm.Source

@@ -23,8 +23,8 @@ type Genesis struct {
 	Service jamq.ServiceID
 	// Version is the version of the Gray Paper for which the account gets code; see [Blob].
 	Version codec.Version
-	// Authorizer is the hash of an authorizer's code hash and configuration. The service
-	// accepts packages of this authorizer only; see [Signer.Authorizer].
+	// Authorizer is the authorizer whose packages the service accepts, as the hash
+	// of its code hash and its configuration. See [Signer.Authorizer].
 	Authorizer common.Hash
 	// Block is the block after which the rollup begins, usually its block 0. Only its number,
 	// hash and post-root matter.
@@ -34,9 +34,9 @@ type Genesis struct {
 	Balance uint64
 	// MinItemGas is the least gas for accumulate that a work item must grant. 0 means 100,000.
 	MinItemGas uint64
-	// Preimages are data that nodes can look up by their hash in the account of the service. The
-	// program of the service is always among them. Preimages adds others, for example the code of
-	// an authorizer.
+	// Preimages are data that nodes can look up by hash in the account of the
+	// service, for example the code of an authorizer. The program of the service
+	// is always among them and need not be listed.
 	Preimages [][]byte
 }
 

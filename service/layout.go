@@ -17,19 +17,19 @@ var ErrHeader = errors.New("service: no header in the payload")
 // HeaderSize is the length of the header with which each payload begins, in bytes.
 const HeaderSize = 8 + 4*common.HashLength
 
-// updateSize is the length of an output of refine in bytes. The output consists of
-// a commitment and its hash.
+// updateSize is the length of refine's output: a commitment and its hash.
 const updateSize = HeaderSize + 2*common.HashLength
 
 // These are the limits of the service's storage. The program in assembly defines
 // the same limits.
 const (
-	// Ahead limits how far blocks can arrive out of order. The service keeps a block until it
-	// can be applied if its number is less than Ahead above the number of the next block.
+	// Ahead limits how far out of order blocks can arrive. The service keeps a
+	// block that it cannot apply yet if the block's number is less than Ahead
+	// above the number of the next block.
 	Ahead = 64
-	// Rivals is the maximum number of updates with the same block number that wait in the storage,
-	// each for a different pre-root. If another update arrives, the service forgets the oldest of
-	// them.
+	// Rivals is the maximum number of waiting updates with the same block number,
+	// each of which starts from a different state root. If another one arrives,
+	// the service forgets the oldest.
 	Rivals = 4
 	// History is the number of blocks that the service remembers. When it applies block n, it
 	// deletes from its storage everything about block n-History, so that the storage does not grow
@@ -73,13 +73,13 @@ func DecodeHeader(payload []byte) (proof.Commitment, error) {
 // bytes, little-endian. It is absent before the service has applied block 1.
 func CountKey() []byte { return []byte("n") }
 
-// EntryKey returns the storage key under which a reader finds block i+1 by its number.
-// The value is the hash of the work package that contained the block, followed by the
-// block's header.
+// EntryKey returns the storage key of the record of block i+1. The value is the
+// hash of the work package that contained the block, followed by the block's
+// header.
 func EntryKey(i uint64) []byte { return numbered("i", i) }
 
-// MarkKey returns the storage key of the mark by which the service records that it
-// has applied the block of a package. The key is the package hash, and the value is
+// MarkKey returns the storage key under which the service records that it has
+// applied the block of a package. The key is the package hash, and the value is
 // the slot as 4 little-endian bytes.
 func MarkKey(pkg jamq.PackageHash) []byte { return pkg[:] }
 
@@ -87,9 +87,9 @@ func MarkKey(pkg jamq.PackageHash) []byte { return pkg[:] }
 // accepts packages of this authorizer only.
 func AuthorizerKey() []byte { return []byte("authorizer") }
 
-// waitingKey returns the storage key of the updates that arrived too early for a block
-// number: they wait until all earlier blocks are applied. The value is a list of
-// outputs of refine, newest first.
+// waitingKey returns the storage key of the updates for a block number that wait
+// until all earlier blocks are applied. The value is a list of outputs of refine,
+// newest first.
 func waitingKey(number uint64) []byte { return numbered("p", number) }
 
 func numbered(prefix string, number uint64) []byte {

@@ -38,8 +38,8 @@ func (s Storage) Write(changes Storage) {
 type Operand struct {
 	// Package is the hash of the work package.
 	Package jamq.PackageHash
-	// Authorizer is the hash of the authorizer of the package, over the hash of its code and
-	// its configuration.
+	// Authorizer is the hash that identifies the authorizer of the package: a hash
+	// over the authorizer's code hash and its configuration.
 	Authorizer common.Hash
 	// Output is the output of refine, or nil if refine failed.
 	Output []byte
@@ -108,9 +108,8 @@ type state struct {
 	last       proof.Commitment // to the last block
 }
 
-// read returns the value of a key as accumulate sees it: the value that this call has
-// already written or, if it has written none, the stored value. The result is nil if
-// the key is absent.
+// read returns the value of a key after the changes that this call of accumulate
+// has made so far, or nil if the key is absent.
 func (s *state) read(key string) []byte {
 	if value, changed := s.changes[key]; changed {
 		return value
@@ -193,19 +192,19 @@ type refined struct {
 	yield common.Hash
 }
 
-// updateIn decodes the output of refine in an operand. It returns false in the
-// following cases, in which accumulate must ignore the operand:
+// updateIn decodes the output of refine in an operand. It returns false if
+// accumulate must ignore the operand:
 //
 //   - The package was not authorized by the authorizer that the service accepts.
-//   - The output names a different package than the one that contained the work item.
+//   - The output names a different package than the one that contained the work
+//     item.
 //   - The output cannot be decoded.
 func (s *state) updateIn(o Operand) (refined, bool) {
 	u, ok := decodeUpdate(o.Output)
 	return u, ok && o.Authorizer == s.authorizer && u.Package == o.Package
 }
 
-// decodeUpdate decodes an output of refine. It returns false if the output has the
-// wrong length.
+// decodeUpdate decodes an output of refine, unless its length is wrong.
 func decodeUpdate(output []byte) (refined, bool) {
 	if len(output) != updateSize {
 		return refined{}, false
@@ -239,8 +238,8 @@ func find(list []byte, preRoot common.Hash) (refined, bool) {
 	return refined{}, false
 }
 
-// intact returns a list of waiting updates without an incomplete update at its end, or
-// nil if the list is too long. Such lists are never written by the service, so this
+// intact returns a list of waiting updates without an incomplete one at its end,
+// or nil if the list is too long. The service never writes such lists, so this
 // only guards against foreign data.
 func intact(list []byte) []byte {
 	if len(list) > Rivals*updateSize {
@@ -249,10 +248,10 @@ func intact(list []byte) []byte {
 	return list[:len(list)/updateSize*updateSize]
 }
 
-// apply makes an update the last block of the rollup, followed by the waiting updates
-// that continue it, one after the other. It deletes waiting updates for the same
-// numbers but other pre-roots, because they can never be applied. yield is the hash of
-// the last commitment, which the service returns to the chain.
+// apply makes an update the last block of the rollup, and then each waiting update
+// that continues it. It deletes waiting updates for the same numbers with other
+// pre-roots, because they can never be applied. yield is the hash of the last
+// commitment, which the service returns to the chain.
 func (s *state) apply(u refined, slot jamq.Slot) (yield common.Hash) {
 	for inTurn := true; inTurn; {
 		number := s.last.Number + 1

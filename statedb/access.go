@@ -10,8 +10,9 @@ import (
 type AccessKind uint8
 
 const (
-	// RawAccess is the kind of a key that the host has computed itself and passed to View.Get or
-	// View.Set, so that the package does not know to which account or slot the key belongs.
+	// RawAccess is the kind of a key that the host has computed itself and passed
+	// to View.Get or View.Set. The package does not know which account or slot
+	// such a key belongs to.
 	RawAccess AccessKind = iota
 	// BasicDataAccess is an account's nonce, balance and code size.
 	BasicDataAccess
@@ -49,9 +50,9 @@ type Access struct {
 	Chunk uint32
 }
 
-// derive returns the access with its key computed from the address, slot or chunk.
-// Verifiers use it so that a witness cannot present a wrong key. The key of a raw
-// access stays, because it has no origin.
+// derive returns the access with its key computed from the address, slot or chunk,
+// so that a witness cannot present a wrong key. A raw access keeps its key,
+// because there is nothing to compute it from.
 func (a Access) derive() Access {
 	switch a.Kind {
 	case BasicDataAccess:
@@ -66,9 +67,9 @@ func (a Access) derive() Access {
 	return a
 }
 
-// plain clears the fields that do not matter for the kind of the access, for example
-// the slot of a code chunk, so that two accesses to the same key can be compared with
-// ==.
+// plain clears the fields that do not belong to the kind of the access, for
+// example the slot of a code chunk. Two accesses to the same key are then equal
+// with ==.
 func (a Access) plain() Access {
 	switch a.Kind {
 	case RawAccess:
@@ -104,8 +105,8 @@ type Read struct {
 	Transaction int
 }
 
-// Write is the last write to a key. A view returns its staged writes in this form,
-// and a verifier checks them against a witness.
+// Write is a view's last write to a key. View.Writes returns the staged writes in
+// this form, and Verify checks them against a witness.
 type Write struct {
 	Access
 	// Value is the new value. It is zero if Deleted is true.

@@ -19,8 +19,8 @@ const (
 
 // Account has the values of an account except its storage and code.
 type Account struct {
-	// Exists is false for an account that was never written or was deleted. All other fields are
-	// then zero.
+	// Exists is false if the account was never written or was deleted. All other
+	// fields are then zero.
 	Exists bool
 	// Nonce is the nonce of the next transaction.
 	Nonce uint64
@@ -52,9 +52,8 @@ func (v *View) Account(a common.Address) Account {
 	return account
 }
 
-// header returns the accesses to the two values in the header of an account, basic data
-// and code hash. Their keys differ only in the last byte, so one hash is enough to
-// derive both.
+// header returns the accesses to an account's basic data and code hash. Their keys
+// differ only in the last byte, so one hash is enough to derive both.
 func (v *View) header(a common.Address) (basic, codeHash Access) {
 	key := basicDataKey(a)
 	basic = Access{Kind: BasicDataAccess, Key: key, Address: a}

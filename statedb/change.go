@@ -25,8 +25,8 @@ type change struct {
 	drop      []common.Hash               // code that no root owns any more
 }
 
-// unchanged returns a change that keeps everything as it is. Callers then set only the
-// fields that should change. The caller must hold s.writing.
+// unchanged returns a change that keeps everything; callers set what differs. The
+// caller must hold s.writing.
 func (s *Store) unchanged() *change {
 	return &change{
 		canonical: s.canonical, line: s.line, flat: s.flat,
@@ -34,10 +34,10 @@ func (s *Store) unchanged() *change {
 	}
 }
 
-// move makes another root canonical and deletes the roots in gone, for which the caller
-// must have set published.leaving. line is the new list of canonical roots that
-// Config.Retention keeps. If move returns an error, nothing has changed. The caller
-// must hold s.writing.
+// move makes another root canonical and deletes the roots in gone, which the
+// caller must have marked as leaving. line is the new list of canonical roots that
+// Config.Retention keeps. If move returns an error, nothing has changed. The
+// caller must hold s.writing.
 func (s *Store) move(canonical common.Hash, line, gone []common.Hash) error {
 	c, err := s.plan(canonical, line, gone)
 	if err == nil {
@@ -53,8 +53,8 @@ func (s *Store) move(canonical common.Hash, line, gone []common.Hash) error {
 	return err
 }
 
-// plan computes the change for move. The error wraps ErrCorrupt if a tree cannot be
-// derived from the records on the disk.
+// plan computes the change for move. The error wraps ErrCorrupt if the records on
+// the disk lead to a wrong tree.
 func (s *Store) plan(canonical common.Hash, line, gone []common.Hash) (c *change, err error) {
 	c = s.unchanged()
 	c.canonical, c.line, c.gone = canonical, line, gone
@@ -73,7 +73,7 @@ func (s *Store) plan(canonical common.Hash, line, gone []common.Hash) (c *change
 	return c, err
 }
 
-// lead returns the writes that turn the tree of one root into the tree of another one.
+// lead returns the writes that turn one root's tree into another's.
 func (s *Store) lead(from, to common.Hash) ([]ubt.Write, error) {
 	if p := s.roots[to]; p.base == from && to != from {
 		return p.writes, nil
@@ -121,14 +121,14 @@ func (s *Store) apply(c *change) error {
 	return nil
 }
 
-// nextFlat returns the flat root after a change: the root whose values the disk
-// stores directly. For every newer root, the disk stores only the writes that lead
-// to it, so the flat root should be near the oldest root that is kept.
+// nextFlat returns the next flat root: the root whose values the disk stores
+// directly. For every newer root, the disk stores only the writes that lead to it,
+// so the flat root should be near the oldest root that is kept.
 //
 // The flat root moves toward the canonical root in three cases: it is discarded,
-// retention no longer keeps it among the canonical roots, or the root directly
-// above it is discarded. Without the third case, the write set of the next root
-// would grow with each discarded root.
+// retention no longer keeps it, or the root that was built directly on it is
+// discarded. In the third case, the write set of the next root would otherwise
+// grow with each discarded root.
 func (s *Store) nextFlat(c *change, left map[common.Hash]bool) common.Hash {
 	stays := s.flat != EmptyRoot && !left[s.flat] && (s.cfg.Retention == KeepAll || slices.Contains(c.line, s.flat))
 	next := c.canonical

@@ -37,9 +37,8 @@ func (v *View) Code(codeHash common.Hash) []byte {
 	return bytes.Clone(blob.code)
 }
 
-// published returns code that a commit has already published, in contrast to code that
-// this view has only staged. A stateless view, which has no store, takes the code from
-// its witness instead.
+// published returns code that a commit has published, in contrast to code that
+// this view has only staged. A stateless view takes the code from its witness.
 func (v *View) published(codeHash common.Hash) (blob codeBlob, ok bool) {
 	if v.store != nil {
 		return v.codes.get(codeBlob{hash: codeHash})

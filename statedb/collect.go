@@ -26,9 +26,9 @@ func newCodes() codes {
 	return codes{owners: make(map[common.Hash]int), kept: make(map[common.Hash]bool)}
 }
 
-// unkept returns the hashes of the given codes, without those that the store keeps
-// forever. A new root becomes the owner of the others, so that they are not deleted
-// while it exists.
+// unkept returns the hashes of the given codes, except for code that the store
+// keeps forever. A new root becomes an owner of these codes, so that they are not
+// deleted while it exists.
 func (c *codes) unkept(code []codeBlob) (hashes []common.Hash) {
 	for _, b := range code {
 		if !c.kept[b.hash] {
@@ -46,9 +46,9 @@ func (c *codes) unknown(code []codeBlob) []codeBlob {
 	})
 }
 
-// moved tells f how a change affects the owners of each code, the roots that need it.
-// It calls f with 1 for each owner that a code gains and with -1 for each owner that it
-// loses.
+// moved calls f for each code whose number of owners changes: with 1 for each root
+// that now needs the code, and with -1 for each root that no longer does. A change
+// may report both for the same root.
 func (c *change) moved(roots map[common.Hash]*published, f func(code common.Hash, owners int)) {
 	for root, l := range c.links {
 		for _, h := range l.codes {
@@ -67,8 +67,7 @@ func (c *change) moved(roots map[common.Hash]*published, f func(code common.Hash
 	}
 }
 
-// dropped returns the hashes of the code that can be deleted because it has no
-// owner after a change, in ascending order.
+// dropped returns the code that has no owner after a change and can be deleted.
 func (c *codes) dropped(ch *change, roots map[common.Hash]*published) (drop []common.Hash) {
 	balance := make(map[common.Hash]int)
 	ch.moved(roots, func(h common.Hash, n int) { balance[h] += n })
@@ -81,8 +80,8 @@ func (c *codes) dropped(ch *change, roots map[common.Hash]*published) (drop []co
 	return drop
 }
 
-// apply updates the published code and its numbers of owners after a change. roots
-// are the published roots before the change.
+// apply updates the published code and its owners. roots are the published roots
+// before the change.
 func (c *codes) apply(ch *change, roots map[common.Hash]*published) {
 	ch.moved(roots, func(h common.Hash, n int) {
 		if c.owners[h] += n; c.owners[h] == 0 {

@@ -9,8 +9,8 @@ import (
 const (
 	// DefaultRetention is the retention of a store whose Config.Retention is 0.
 	DefaultRetention = 128
-	// KeepAll is a value for Config.Retention with which the store keeps every root
-	// until Store.Discard.
+	// KeepAll, as Config.Retention, makes the store keep every root until
+	// Store.Discard deletes it.
 	KeepAll = -1
 )
 

@@ -79,8 +79,9 @@ func (s *Store) write(records []Record) error {
 	return nil
 }
 
-// records returns the disk records that store a change, in the order in which they are
-// written: first all other records sorted by key, then the values of the tree.
+// records returns the disk records that store a change, in the order of writing:
+// first everything except the values of the tree, sorted by key, and then these
+// values.
 func (s *Store) records(c *change) (records []Record) {
 	add := func(kind byte, h common.Hash, value []byte) {
 		records = append(records, Record{hashKey(kind, h), value})
@@ -150,9 +151,9 @@ func (l link) encode() []byte {
 	return b
 }
 
-// decodeLink decodes how a root is related to other roots, from the value of its root
-// record. The base of the root is missing in the result, because it is stored in the
-// root's write record.
+// decodeLink decodes a root record, which tells how the root is related to other
+// roots. The result has no base, because that is stored in the root's write
+// record.
 func decodeLink(b []byte) (l link, ok bool) {
 	commits, n := binary.Uvarint(b)
 	if n <= 0 || commits == 0 {
@@ -171,9 +172,9 @@ func decodeLink(b []byte) (l link, ok bool) {
 	return l, len(b) == 0 && len(l.parents) > 0
 }
 
-// encodeWrites returns the value of a write record: the base, then each write, then
-// a checksum. A write is encoded as its key, followed by 0 if it deletes the key,
-// or by 1 and the new value.
+// encodeWrites returns the value of a write record: the base, each write, and a
+// checksum. A write is encoded as its key, followed by 0 if it deletes the key, or
+// by 1 and the new value.
 func encodeWrites(root, base common.Hash, writes []ubt.Write) []byte {
 	b := make([]byte, 0, 2*common.HashLength+len(writes)*writeSize+checksumSize)
 	b = append(append(b, root[:]...), base[:]...)

@@ -16,17 +16,17 @@ import (
 // versions.
 const witnessVersion = 1
 
-// The first byte of an encoded entry consists of the following parts: the kind in
-// the lower bits, and above it the flags for a written and for a deleted value.
+// The first byte of an encoded entry has the kind in its lower bits, and above it
+// one flag for a written value and one for a deleted value.
 const (
 	kindMask    = 0x0f
 	setFlag     = 0x10
 	deletedFlag = 0x20
 )
 
-// metadata returns the size in a witness of the data that gives the key of an entry:
-// the raw key itself, or for example an address and a slot. It does not count the
-// first byte of the entry, which contains the kind.
+// metadata returns how many bytes of an encoded entry identify its key: the raw
+// key itself or, for example, an address and a slot. It does not count the entry's
+// first byte, which contains the kind.
 func (k AccessKind) metadata() int {
 	switch k {
 	case RawAccess:
@@ -158,8 +158,8 @@ func ParseWitness(b []byte) (*Witness, error) {
 	return w, nil
 }
 
-// reader decodes values from a slice of bytes. After the first error it returns zeros, so that its
-// callers need to check the error only once, at the end.
+// reader decodes values from bytes. After an error it returns zeros, so that
+// callers need to check for an error only at the end.
 type reader struct {
 	rest []byte
 	err  error
@@ -179,9 +179,9 @@ func (r *reader) take(n int) []byte {
 	return taken
 }
 
-// count reads the number of items that follow. size is the minimum size of an item
-// in bytes. If the remaining bytes are too few for that many items, count fails, so
-// that a forged number cannot make the caller allocate memory.
+// count reads the number of items that follow, of which each has at least size
+// bytes. It fails if the remaining bytes are too few, so that a forged number
+// cannot make the caller allocate memory.
 func (r *reader) count(size int) int {
 	n := binary.BigEndian.Uint32(r.take(4))
 	if r.err == nil && uint64(n) > uint64(len(r.rest)/size) {

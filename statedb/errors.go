@@ -28,8 +28,8 @@ var (
 	// ErrNoReadLog is returned if a call needs the log of reads, but View.DisableReadLog has turned
 	// it off.
 	ErrNoReadLog = errors.New("statedb: no log of reads")
-	// ErrExport is returned by Import if the exported data is damaged, or has another root than the
-	// expected one.
+	// ErrExport is returned by Import if the exported data is damaged, or has a
+	// root other than the expected one.
 	ErrExport = errors.New("statedb: invalid export")
 	// ErrWitness is returned for a witness that proves nothing, because it is
 	// malformed or forged, belongs to another root or to other writes, or contains
@@ -45,8 +45,8 @@ var (
 	// ErrDisk is returned after the disk has failed. The contents of the disk are
 	// then unknown, so the store refuses all changes until the host opens it again.
 	ErrDisk = errors.New("statedb: disk failed")
-	// ErrCorrupt is returned if a store cannot have written the records on the
-	// disk, or if they lead to another root.
+	// ErrCorrupt is returned if the records on the disk are damaged: no store can
+	// have written them, or their tree has a root other than the recorded one.
 	ErrCorrupt = errors.New("statedb: corrupt")
 	// ErrConfig is returned for an invalid Config, and for a disk or an export whose tree has
 	// another layout.

@@ -71,8 +71,7 @@ func (s *Store) Export(ctx context.Context, w io.Writer, root common.Hash) error
 	return nil
 }
 
-// exporter writes until the first error and then does nothing, so that Export needs
-// to check for an error only at the end.
+// exporter writes until the first error, so that Export checks only at the end.
 type exporter struct {
 	out io.Writer
 	err error
@@ -86,7 +85,7 @@ func (e *exporter) write(parts ...[]byte) {
 	}
 }
 
-// exported returns the content of an export: the tree of a root, and the code that its
+// exported returns what Export writes: the tree of a root, and the code that its
 // state may need, in the order of the hashes. That is the code of the root and its
 // ancestors, and the code that the store keeps forever.
 func (s *Store) exported(root common.Hash) (at place, code [][]byte, err error) {

@@ -29,9 +29,9 @@ type FacadeOption func(*Facade)
 // ErrClone on a copy of the facade.
 func CloneErrors() FacadeOption { return func(f *Facade) { f.errors = true } }
 
-// Facade returns a view of the canonical root with which the node can also change the
-// canonical root. A copy of the view is a clone, for example for a simulation, and
-// cannot change it.
+// Facade returns a view of the canonical root with which the node can also move
+// the canonical root. A copy of the facade, for example for a simulation, is a
+// clone and cannot do that.
 func (s *Store) Facade(options ...FacadeOption) (*Facade, error) {
 	view, err := s.View(s.Canonical())
 	if err != nil {
@@ -52,9 +52,9 @@ func (f *Facade) CopyForPhase2() *Facade {
 	return &Facade{View: f.View.CopyForPhase2(), clone: true, errors: f.errors}
 }
 
-// guard stops a call that would change the state of the node if the facade is a clone,
-// that is a copy of the original. It returns ErrClone with the option CloneErrors, and
-// panics without.
+// guard protects the node's state from a clone, which is a copy of the node's
+// facade. On a clone, it returns ErrClone with the option CloneErrors, and
+// otherwise panics. call is the name of the method, for the error.
 func (f *Facade) guard(call string) error {
 	if !f.clone {
 		return nil

@@ -46,9 +46,9 @@ func treeKey(a common.Address, treeIndex [32]byte, sub byte) (k Key) {
 	return k
 }
 
-// embed returns the first 31 bytes of all keys of one part of an account, such as its
-// header or a group of 256 storage slots. They are the beginning of a hash over twelve
-// zero bytes, the address, and the tree index, which numbers the parts.
+// embed returns the first 31 bytes of all keys of one part of an account, such as
+// its header or a group of 256 storage slots. They come from a hash over twelve
+// zero bytes, the address, and the tree index, which is the number of the part.
 func embed(a common.Address, treeIndex [32]byte) [StemSize]byte {
 	sum := hasher.Inner(common.BytesToHash(a[:]), treeIndex)
 	return [StemSize]byte(sum[:StemSize])
@@ -74,8 +74,7 @@ func storageKey(a common.Address, slot common.Hash) Key {
 	return treeKey(a, index, slot[31])
 }
 
-// codeChunkKey returns the key under which chunk n of an account's code is stored. Chunks are
-// counted from 0.
+// codeChunkKey returns the key of chunk n of an account's code, counted from 0.
 func codeChunkKey(a common.Address, n uint32) Key {
 	var index [32]byte
 	at := uint64(n) + codeIndex

@@ -18,9 +18,9 @@ type lazyTree struct {
 
 	mu   sync.Mutex
 	tree ubt.Tree
-	// base and writes describe a tree that was not read yet: the tree is that of base with
-	// the writes applied. base is nil once the tree is computed. A base is kept here, and
-	// thus remains readable, even after its root was discarded.
+	// base and writes describe a tree that was not computed yet: the tree of base
+	// after these writes. base is nil once the tree is computed. While it is set,
+	// the base stays readable here even if its root was discarded.
 	base   *lazyTree
 	writes []ubt.Write
 }
@@ -53,23 +53,23 @@ func (t *lazyTree) get() (ubt.Tree, error) {
 	return tree, nil
 }
 
-// peek returns the tree if it is computed, and otherwise the base and the writes that lead to the
-// tree. If another goroutine is computing the tree, peek waits until it has finished.
+// peek returns the tree if it is computed, and otherwise the base and the writes
+// that lead to it. It waits while another goroutine computes the tree.
 func (t *lazyTree) peek() (tree ubt.Tree, base *lazyTree, writes []ubt.Write) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.tree, t.base, t.writes
 }
 
-// set stores the tree that a commit has computed, so that get does not compute it again.
+// set stores a tree that a commit has computed, so that get need not.
 func (t *lazyTree) set(tree ubt.Tree) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.tree, t.base, t.writes = tree, nil, nil
 }
 
-// merged combines several sets of writes into one set with the same effect. The
-// first set is the newest, so its values win.
+// merged combines sets of writes into one set with the same effect. The first set
+// is the newest, so its values win.
 func merged(sets [][]ubt.Write) []ubt.Write {
 	if len(sets) == 1 {
 		return sets[0]

@@ -62,9 +62,8 @@ func (l *loader) fail(format string, args ...any) {
 	}
 }
 
-// record adds one record of the disk to the store. If the record is wrong, record
-// keeps the error for finish instead of returning it, because the disk's error
-// would otherwise hide the reason.
+// record adds one record of the disk to the store. It keeps errors for finish
+// instead of returning them, because Disk.Read might hide them in another error.
 func (l *loader) record(key, value []byte) error {
 	if l.bad != nil || len(key) == 0 {
 		return nil
@@ -184,8 +183,8 @@ func (l *loader) finish() error {
 	return l.bad
 }
 
-// checkCode counts how many roots own each code. It fails if a code has no owner and is not kept
-// forever, or if code is missing that is owned or kept.
+// checkCode counts the roots that own each code. It fails if the disk has code
+// without an owner that is not kept forever, or lacks code that is owned or kept.
 func (l *loader) checkCode() {
 	c := &l.store.code
 	for _, p := range l.store.roots {
@@ -230,9 +229,9 @@ func (l *loader) checkParents() {
 	}
 }
 
-// add adds a root that was read from the disk to the store. The root's tree is stored
-// as the writes on another root, its base, so add first adds that base, the base of the
-// base, and so on.
+// add adds a root that was read from the disk to the store. The disk stores a root
+// as the writes on another root, its base, so add first adds the base, the base of
+// the base, and so on.
 func (l *loader) add(root common.Hash) {
 	var chain []common.Hash
 	for l.store.roots[root] == nil {

@@ -11,16 +11,16 @@ import (
 const btreeDegree = 32
 
 // sorted is an ordered set that can be copied in constant time and without
-// allocation. Views are copied often, and most of them write nothing, so the set
+// allocation. Views are copied often and most of them write nothing, so a set
 // creates its tree only at the first insertion.
 type sorted[T any] struct {
 	own  *btree.BTreeG[T] // tree that only this set uses; nil if there is none
 	base *shared[T]       // tree that is shared with copies; nil if there is none
 }
 
-// shared is a tree that several sets share and none of them writes. A set that must
-// write first clones the tree. Cloning changes the tree in a way that readers do
-// not notice, so that only cloning needs a lock.
+// shared is a tree that several sets share and none of them writes. A set that
+// must write clones the tree first. Readers do not notice the cloning, so only
+// cloning needs a lock.
 type shared[T any] struct {
 	cloning sync.Mutex
 	tree    *btree.BTreeG[T]
@@ -41,8 +41,7 @@ func (s *sorted[T]) tree() *btree.BTreeG[T] {
 	return s.own
 }
 
-// claim makes sure that the set owns its tree alone and may write to it. If copies share the tree,
-// claim clones it.
+// claim clones a shared tree, so that the set may write to it.
 func (s *sorted[T]) claim(less func(a, b T) bool) {
 	switch {
 	case s.own != nil:
@@ -86,14 +85,14 @@ func (s *sorted[T]) all(yield func(T) bool) {
 	}
 }
 
-// logged is an item in the log of reads. seq is its position in the order in which the
-// items were first read, counted from 0.
+// logged is an item in the log of reads. seq numbers the items in the order of
+// their first reads, from 0.
 type logged[T any] struct {
 	what T
 	seq  int
-	// named is not 0 if the key was first read as a raw key, whose origin is unknown, and again
-	// later as, for example, the storage slot that it belongs to. It numbers these second reads
-	// from 1, so that rewind can undo the newest of them.
+	// named is not 0 if the key was first read as a raw key and later again as,
+	// for example, a storage slot. The log counts such second reads from 1, so
+	// that rewind can undo the newest of them.
 	named int
 }
 
@@ -105,16 +104,15 @@ func codeLess(a, b logged[common.Hash]) bool { return a.what.Cmp(b.what) < 0 }
 type readLog struct {
 	byKey sorted[logged[Read]]
 	code  sorted[logged[common.Hash]]
-	// named counts the keys of which the log first knew only the 32 bytes, and learned from a later
-	// read what they stand for, for example a slot of a contract. rewind needs the count: see
-	// logged.named.
+	// named counts the keys that were first read as raw keys and later as, for
+	// example, storage slots; see logged.named.
 	named int
 }
 
 func (r *readLog) copy() readLog { return readLog{r.byKey.copy(), r.code.copy(), r.named} }
 
-// add logs that a key was read. If the key was logged before as a raw key, whose origin
-// is unknown, add stores the more specific kind, address and slot of the new read.
+// add logs that a key was read. If the log has the key only as a raw key, add
+// stores the more specific kind, address and slot of the new read.
 func (r *readLog) add(a Access, transaction int) {
 	entry := logged[Read]{what: Read{a, transaction}, seq: r.byKey.len()}
 	before, known := r.byKey.get(entry)
@@ -155,10 +153,10 @@ type ReadMark struct{ keys, codes, named int }
 
 func (r *readLog) mark() ReadMark { return ReadMark{r.byKey.len(), r.code.len(), r.named} }
 
-// rewind removes the reads that were logged after the mark m, for example because the
-// transaction that made them was discarded. If a key was logged as a raw key before the
-// mark, and its address and slot became known only after the mark, rewind turns it into
-// a raw key again.
+// rewind removes the reads after the mark m, for example because the transaction
+// that made them was left out of the block. A key that was logged as a raw key
+// before the mark, and with its address and slot only afterwards, becomes a raw
+// key again.
 func (r *readLog) rewind(m ReadMark) {
 	cut(&r.byKey, m.keys, readLess)
 	cut(&r.code, m.codes, codeLess)
@@ -178,7 +176,7 @@ func (r *readLog) rewind(m ReadMark) {
 	r.named = m.named
 }
 
-// cut removes from a set all items except the first n in the order of first reads.
+// cut removes all items of a set except the n that were read first.
 func cut[T any](s *sorted[logged[T]], n int, less func(a, b logged[T]) bool) {
 	if s.len() <= n {
 		return

@@ -21,10 +21,11 @@ type link struct {
 	// the root exists. A root owns the code that its commits have set, and inherits the code of
 	// discarded ancestors. The hashes are in ascending order.
 	codes []common.Hash
-	// base is the root whose tree, together with the write set on the disk, gives the tree of this
-	// root. Following the bases leads to the empty root or to the flat root, whose values are
-	// stored completely and which is its own base. The disk stores the base in the record of the
-	// write set.
+	// base is the root on which the disk stores this root: the tree of base, after
+	// the write set on the disk, is the tree of this root. Following the bases
+	// leads to the empty root or to the flat root, whose values are stored
+	// completely and which is its own base. The disk stores the base in the record
+	// of the write set.
 	base common.Hash
 }
 
@@ -32,9 +33,9 @@ func (l link) equal(o link) bool {
 	return l.commits == o.commits && l.base == o.base && slices.Equal(l.parents, o.parents) && slices.Equal(l.codes, o.codes)
 }
 
-// again returns the link for a root that was committed another time, with the same
-// result. parent is the root on which the new commit was made, and code is the code
-// that the commit has set.
+// again returns the link of a root that was committed once more, because another
+// commit had the same result. parent is the root on which that commit was made,
+// and code is the code that it has set.
 func (l link) again(root, parent common.Hash, code []common.Hash) link {
 	l.commits++
 	if parent != root && !slices.Contains(l.parents, parent) {
@@ -44,7 +45,7 @@ func (l link) again(root, parent common.Hash, code []common.Hash) link {
 	return l
 }
 
-// union returns all members of two ascending lists, in ascending order and each once.
+// union merges two ascending lists into one, without duplicates.
 func union(a, b []common.Hash) []common.Hash {
 	if len(b) == 0 {
 		return a
@@ -54,9 +55,10 @@ func union(a, b []common.Hash) []common.Hash {
 	return slices.Compact(both)
 }
 
-// retire decides which canonical roots remain after root has become canonical. line
-// contains those to keep, at most as many as Config.Retention allows. gone contains the
-// roots to discard now, which retire marks as leaving. The caller must hold both locks.
+// retire decides what retention keeps after root has become canonical. line
+// contains the canonical roots to keep, at most as many as Config.Retention
+// allows. gone contains the roots to discard, which retire marks as leaving. The
+// caller must hold both locks.
 func (s *Store) retire(root common.Hash) (line, gone []common.Hash) {
 	if s.cfg.Retention == KeepAll { // the line must not grow
 		return []common.Hash{root}, nil
@@ -88,7 +90,7 @@ func (s *Store) ancestors(root common.Hash) map[common.Hash]bool {
 	return reach([]common.Hash{root}, func(r common.Hash) []common.Hash { return s.roots[r].parents })
 }
 
-// descendants returns the given roots together with all roots that descend from them.
+// descendants returns the given roots and all roots that descend from them.
 func (s *Store) descendants(roots []common.Hash) map[common.Hash]bool {
 	children := make(map[common.Hash][]common.Hash, len(s.roots))
 	for r, p := range s.roots {
@@ -99,9 +101,8 @@ func (s *Store) descendants(roots []common.Hash) map[common.Hash]bool {
 	return reach(roots, func(r common.Hash) []common.Hash { return children[r] })
 }
 
-// reach follows next from the given roots as far as possible, and returns all roots
-// that it finds, including the given ones. For example, next can return the parents of
-// a root.
+// reach returns all roots that can be reached by calling next repeatedly,
+// including the given roots. For example, next can return a root's parents.
 func reach(roots []common.Hash, next func(common.Hash) []common.Hash) map[common.Hash]bool {
 	found := map[common.Hash]bool{}
 	for todo := slices.Clone(roots); len(todo) > 0; {
@@ -114,10 +115,10 @@ func reach(roots []common.Hash, next func(common.Hash) []common.Hash) map[common
 	return found
 }
 
-// relink updates the links of the roots that remain after the roots in left are
-// deleted, and adds the new links to the change. A root needs a new link if one of its
-// parents or its base is deleted, or if the flat root moves. relink also decides which
-// code is kept forever. The error wraps ErrCorrupt.
+// relink adds to the change the new links of the roots that remain when the roots
+// in left are deleted. A root needs a new link if one of its parents or its base
+// is deleted, or if the flat root moves. relink also decides which code is kept
+// forever. The error wraps ErrCorrupt.
 func (s *Store) relink(c *change, left map[common.Hash]bool) (err error) {
 	below := s.ancestors(c.canonical)
 	for _, root := range c.gone {

@@ -77,8 +77,7 @@ func (s *Store) View(root common.Hash) (*View, error) {
 	return newView(s, at), nil
 }
 
-// place returns a published root in the form that a view reads: with the tree of the
-// root, and the code that is published at the moment.
+// place returns a published root with its tree and the published code, for a view.
 func (s *Store) place(root common.Hash) (place, error) {
 	s.mu.RLock()
 	p, err := s.known(root)
@@ -91,10 +90,10 @@ func (s *Store) place(root common.Hash) (place, error) {
 	return place{root, tree, codes}, err
 }
 
-// tree returns the tree of a root. It computes the tree if nothing has read it since Open.
+// tree returns a root's tree, and computes it on the first call after Open.
 func (s *Store) tree(p *published) (ubt.Tree, error) { return p.tree.get() }
 
-// known returns a published root, or an error that wraps ErrUnknownRoot. The caller must hold mu.
+// known returns a published root, or ErrUnknownRoot. The caller must hold mu.
 func (s *Store) known(root common.Hash) (*published, error) {
 	if p, ok := s.roots[root]; ok && !p.leaving {
 		return p, nil
@@ -163,11 +162,11 @@ func (s *Store) SetCanonical(root common.Hash) error {
 	return nil
 }
 
-// Pin keeps a root from being discarded until Unpin has been called as often as Pin. Pins are not
-// stored on the disk. The error wraps ErrUnknownRoot.
+// Pin keeps a root from being discarded until Unpin has been called as often as
+// Pin. Pins are not stored on the disk. The error wraps ErrUnknownRoot.
 //
-// Pin a root that is older than the retention only for a short time, because such a
-// pin costs writes. Each time that as many roots as the retention have become
+// Pin a root that is older than the retention only for a short time, because such
+// a pin costs writes. Each time that Config.Retention more roots have become
 // canonical, the store rewrites about everything that the canonical root has
 // changed since the pinned root.
 func (s *Store) Pin(root common.Hash) error {
@@ -180,7 +179,7 @@ func (s *Store) Pin(root common.Hash) error {
 	return err
 }
 
-// pinned pins a root for a view and returns the tree and the code that the view reads.
+// pinned pins a root for a view, and returns its tree and code.
 func (s *Store) pinned(root common.Hash) (place, error) {
 	s.mu.Lock()
 	p, err := s.known(root)
@@ -198,8 +197,7 @@ func (s *Store) pinned(root common.Hash) (place, error) {
 	return at, err
 }
 
-// repin adds a pin to a root that a view has already pinned, for a copy of that
-// view.
+// repin adds a pin for the copy of a view whose root is pinned.
 func (s *Store) repin(root common.Hash) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -268,11 +266,11 @@ func (s *Store) Discard(root common.Hash) error {
 }
 
 // publish turns the result of a view's commit into a published root. parent is the
-// view's root; tree, writes and code are the result. If the root already exists, it
-// gets one more commit, and one more parent if it was committed on another root
-// before. publish returns the root together with the tree and the code from which
-// the view then reads. If it returns an error, nothing has changed. The error wraps
-// ErrUnknownRoot if parent was discarded, or ErrDisk.
+// view's root; tree, writes and code are the result. A root that already exists
+// gets one more commit, and another parent if parent is new. publish returns the
+// root with the tree and the code that the view reads from now on. If it returns
+// an error, nothing has changed. The error wraps ErrUnknownRoot if parent was
+// discarded, or ErrDisk.
 func (s *Store) publish(parent common.Hash, tree ubt.Tree, writes []ubt.Write, code []codeBlob) (place, error) {
 	root := tree.Root()
 	s.writing.Lock()

@@ -37,8 +37,8 @@ type View struct {
 type place struct {
 	root common.Hash
 	tree ubt.Tree
-	// codes is the code that was published when the view moved to this root. Other views share it,
-	// and nothing writes it.
+	// codes is the code that was published when the view moved to this root. Views
+	// share it and never write it.
 	codes sorted[codeBlob]
 }
 
@@ -154,9 +154,9 @@ func (v *View) read(a Access) (value [32]byte, ok bool) {
 	return value, ok
 }
 
-// use tells whether the witness of a stateless view lists a key as read, set or
-// deleted. It returns nil if the witness does not list the key, so that the view must
-// not touch it.
+// use returns how the execution used a key, according to the witness of a
+// stateless view: read, set or deleted. It returns nil if the witness does not
+// list the key, so that the view must not touch the key.
 func (v *View) use(k Key) *ubt.Use {
 	at, listed := slices.BinarySearchFunc(v.shown, k, func(u ubt.Use, k Key) int { return u.Key.Compare(k) })
 	if !listed {
@@ -169,9 +169,9 @@ func (v *View) write(a Access, value [32]byte) {
 	v.stage(Write{Access: a, Value: value})
 }
 
-// stage adds a write to the staged writes, in place of an earlier write to the same
-// key. If the earlier write had a specific kind, such as storage, and the new one has
-// only the raw key, the kind stays.
+// stage adds a write to the staged writes, in place of an earlier write to the
+// same key. If the earlier write has a specific kind, such as storage, and the new
+// one only a raw key, the specific kind stays.
 func (v *View) stage(w Write) {
 	if w.Kind == RawAccess {
 		if before, again := v.staged.get(w); again {
@@ -192,9 +192,9 @@ func (v *View) fail(err error) {
 func (v *View) Mark() ReadMark { return v.reads.mark() }
 
 // Rewind removes from the log all keys that were first read after m, which must be
-// a mark of this view on its active root. It is for an execution that is left out
-// of the block, so that its reads have no influence. A witness proves exactly the
-// keys in the log, so it becomes smaller. Rewind does not change staged writes or
+// a mark of this view on its active root. Call it for a transaction that is left
+// out of the block. A witness proves exactly the keys in the log, so that it then
+// does not depend on that transaction. Rewind does not change staged writes or
 // Err.
 func (v *View) Rewind(m ReadMark) { v.reads.rewind(m) }
 
@@ -207,8 +207,7 @@ func (v *View) Reads() []Read { return v.reads.list() }
 func (v *View) Writes() []Write {
 	out := make([]Write, 0, v.staged.len())
 	for w := range v.staged.all {
-		// The log of reads may have the key with a more specific kind than the
-		// write has.
+		// The log of reads may know the key's kind, which the write does not have.
 		if w.Kind == RawAccess {
 			if r, read := v.reads.byKey.get(logged[Read]{what: Read{Access: w.Access}}); read {
 				w.Access = r.what.Access
@@ -227,8 +226,8 @@ func (v *View) Root() (common.Hash, error) {
 	return tree.Root(), err
 }
 
-// applied returns the tree after the staged writes, and these writes in the form
-// that package ubt needs.
+// applied returns the tree after the staged writes, and these writes for package
+// ubt.
 func (v *View) applied() (tree ubt.Tree, writes []ubt.Write, err error) {
 	if v.err != nil {
 		return ubt.Tree{}, nil, v.err
@@ -248,8 +247,8 @@ func (v *View) applied() (tree ubt.Tree, writes []ubt.Write, err error) {
 	return tree, writes, err
 }
 
-// mayWrite reports whether the witness of a stateless view lists the key of a write
-// as set or deleted in the same way, so that the write is allowed.
+// mayWrite reports whether a stateless view may make a write: its witness must
+// list the key as set or as deleted, like the write.
 func (v *View) mayWrite(w *Write) bool {
 	u := v.use(w.Key)
 	return u != nil && u.Sets != w.Deleted && u.Deletes == w.Deleted
@@ -280,8 +279,7 @@ func (v *View) Commit() (common.Hash, error) {
 	return v.root, nil
 }
 
-// stand makes the view read from another root, as if the view had just been opened
-// there: without staged writes, log of reads or error.
+// stand moves the view to a root, as if it had just been opened there.
 func (v *View) stand(at place) {
 	v.place = at
 	v.staged, v.newCode = sorted[Write]{}, sorted[codeBlob]{}

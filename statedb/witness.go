@@ -87,8 +87,8 @@ func (v *View) Witness() (*Witness, error) {
 	return w, nil
 }
 
-// codeHashes returns the code hashes of all accounts in the entries, in ascending order. Code in a
-// witness must have one of these hashes.
+// codeHashes returns the code hashes of all accounts in the entries, ascending.
+// Code in a witness must have one of these hashes.
 func (w *Witness) codeHashes(tree ubt.Tree) []common.Hash {
 	n := 0
 	for i := range w.Entries {
@@ -150,8 +150,9 @@ func Verify(w *Witness, preRoot common.Hash, writes []Write) (postRoot common.Ha
 	return after.Root(), nil
 }
 
-// open checks a witness against the root before the execution, except for the writes. It returns
-// the part of the tree that the witness proves, and how each key is used.
+// open checks a witness, except for its writes, against the root before the
+// execution. It returns the part of the tree that the witness proves, and how each
+// key is used.
 func (w *Witness) open(preRoot common.Hash) (ubt.Tree, []ubt.Use, error) {
 	if w == nil || w.Proof == nil {
 		return ubt.Tree{}, nil, fmt.Errorf("%w: no proof", ErrWitness)
@@ -172,8 +173,8 @@ func (w *Witness) open(preRoot common.Hash) (ubt.Tree, []ubt.Use, error) {
 	return tree, uses, w.checkCode(tree)
 }
 
-// check returns an error if the key of the entry does not follow from its other fields, or if its
-// flags contradict each other.
+// check returns an error if the entry's key does not follow from its other fields,
+// or if its flags contradict each other.
 func (e *Entry) check() error {
 	switch {
 	case e.Kind > CodeChunkAccess:
@@ -186,9 +187,9 @@ func (e *Entry) check() error {
 	return nil
 }
 
-// checkCode checks the code in a witness. Each code must belong to an account in the entries,
-// because otherwise nothing proves that it is in the state. The codes must be in ascending order of
-// their hashes.
+// checkCode checks that each code in a witness belongs to an account in its
+// entries, because otherwise nothing proves that the code is in the state. The
+// codes must be in ascending order of their hashes.
 func (w *Witness) checkCode(tree ubt.Tree) error {
 	if len(w.Code) == 0 {
 		return nil
@@ -209,9 +210,9 @@ func (w *Witness) checkCode(tree ubt.Tree) error {
 	return nil
 }
 
-// changes checks that the writes are those that the entries list, and returns them
-// in the form that the tree needs. It allocates memory for that form only after all
-// writes have passed, so that a forged witness costs little.
+// changes checks that the writes are exactly those that the entries list, and
+// returns them for package ubt. It allocates the result only after all writes have
+// passed, so that a forged witness costs little.
 func (w *Witness) changes(writes []Write) ([]ubt.Write, error) {
 	listed := 0
 	for i := range w.Entries {

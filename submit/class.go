@@ -16,8 +16,8 @@ const (
 	// connection, a time-out, or a node that is behind. The builder sends the same bytes again.
 	Retryable Class = iota
 	// OtherGuarantor means that this guarantor refused the package, but another
-	// guarantor may accept it. The builder sends the same bytes again with the next
-	// attempt number, which selects another guarantor.
+	// guarantor may accept it. The builder sends the same bytes again with the
+	// next attempt number, which leads to another guarantor.
 	OtherGuarantor
 	// Rebuild means that no guarantor will accept these bytes. The builder does not
 	// send them again. When it is certain that this version of the package can no

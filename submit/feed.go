@@ -24,8 +24,10 @@ type ChainFeed interface {
 	Follow(ctx context.Context, to ChainSink) error
 }
 
-// ErrContradiction is wrapped by the error of an attempt to catch up if a node contradicts itself
-// or the delivered blocks. The feed ignores what the node said, and tries again.
+// ErrContradiction means that a node contradicts itself or the blocks that were
+// delivered before. The feed ignores such an answer and tries again.
+// FeedHealth.LastContradiction wraps this error, and so does the error of an
+// attempt that failed for this reason.
 var ErrContradiction = errors.New("submit: a node contradicts itself")
 
 // FeedHealth is the condition of a feed. A host uses it to notice, without reading
@@ -38,15 +40,16 @@ type FeedHealth struct {
 	// Failures is the number of consecutive failed attempts to catch up with the nodes. An attempt
 	// fails if one of the connected nodes fails. A successful attempt sets Failures to 0.
 	Failures int
-	// FailingSince is the time of the first of these failures; zero if Failures is
-	// 0.
+	// FailingSince is when the first of these failures happened; zero if Failures
+	// is 0.
 	FailingSince time.Time
 	// LastError is the error of the last attempt; nil if the attempt succeeded.
 	LastError error
-	// Contradictions is the number of times that the feed has ignored or refused what a node said,
-	// because the node contradicted itself or the delivered blocks, or could not connect its blocks
-	// to these. A node that restarts does so for a while; many contradictions of a node at rest
-	// show that it is faulty or lies. LastContradiction is the newest of them, or nil if there is
+	// Contradictions is how often the feed has refused an answer of a node,
+	// because the node contradicted itself or the delivered blocks, or could not
+	// connect its blocks to them. A node that restarts does so for a while. Many
+	// contradictions of a node that has not restarted show that it is faulty or
+	// lies. LastContradiction is the newest contradiction, or nil if there is
 	// none. It wraps ErrContradiction.
 	Contradictions    int
 	LastContradiction error

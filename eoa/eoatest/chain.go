@@ -40,9 +40,9 @@ type Faults struct {
 	// the answer of the second node, which refuses the transaction for some reason.
 	// The first node may have accepted it.
 	Hedge float64
-	// Return is the probability that a reorg returns to the pool all transactions
-	// that were ever in it and can still be mined. Each of them replaces any other
-	// transaction with the same nonce.
+	// Return is the probability that a reorg puts back into the pool every
+	// transaction that was ever in it and can still be mined. Each of them
+	// replaces any other transaction with the same nonce.
 	Return float64
 	// Lag is the probability that an answer is outdated, by up to four blocks.
 	Lag float64
@@ -174,8 +174,8 @@ func (c *Chain) Pooled() (n int) {
 	return n
 }
 
-// append adds a block. counts are the transaction counts after it; nil means that
-// they do not change.
+// append adds a block. counts are the accounts' new transaction counts, if any
+// change.
 func (c *Chain) append(txs []*types.Transaction, counts map[common.Address]uint64) {
 	hash := crypto.Keccak256Hash(fmt.Appendf(nil, "%d %d", len(c.blocks), c.broken))
 	if counts == nil && len(c.blocks) > 0 {
@@ -285,8 +285,9 @@ func (c *Chain) include() {
 // at least 1.
 func (c *Chain) count(a common.Address, n int) uint64 { return c.blocks[n-1].counts[a] }
 
-// trouble contains the faults that were drawn for one call: an error before or
-// after the call is carried out, and the lag of the answer in blocks.
+// trouble contains the faults that were drawn at random for one call: an error
+// before or after the node carries it out, and by how many blocks the answer is
+// outdated.
 type trouble struct {
 	before, after error
 	lag           int

@@ -24,10 +24,10 @@ type Client interface {
 
 // Options configures a [Chain]. The zero value is valid.
 type Options struct {
-	// ChainID is the id of the chain that the node must be on, as in the accounts.
-	// The chain asks the node for its id (eth_chainId) before the first call, and
-	// again after each failed call. While the node returns another id, all calls
-	// fail with ErrNode. 0 disables the check.
+	// ChainID is the id of the chain that the node must be on, which is also the
+	// id in the accounts. The chain asks the node for its id (eth_chainId) before
+	// the first call, and again after each failed call. While the node returns
+	// another id, all calls fail with ErrNode. 0 disables the check.
 	ChainID uint64
 	// FinalityDepth is how many blocks must be on top of a block before the block
 	// counts as final. 0 means that the node decides, with its block tag
@@ -45,9 +45,8 @@ type Options struct {
 
 const (
 	defaultBatch = 100
-	// blockwise is how many receipts must be missing before they are fetched by the
-	// block. probes is how often that is tried, each time with the block of another
-	// transaction.
+	// If at least blockwise receipts are wanted, Ask fetches the receipts of whole
+	// blocks. probes is how many blocks it fetches in this way.
 	blockwise, probes = 8, 4
 )
 
@@ -121,8 +120,7 @@ func (c *Chain) Estimate(ctx context.Context, from common.Address, requests []*e
 	return out
 }
 
-// estimated returns the estimate from one call. failed is the error of the call's
-// batch.
+// estimated returns the estimate from one call and the error of its batch.
 func estimated(call rpc.BatchElem, gas hexutil.Uint64, failed error) eoa.Estimated {
 	err := cmp.Or(failed, worked([]rpc.BatchElem{call}))
 	switch {
@@ -202,10 +200,9 @@ func (c *Chain) Ask(ctx context.Context, q eoa.Questions) (eoa.Answers, error) {
 	return out, nil
 }
 
-// ask makes calls and lowers out.Number to the height of the node's newest block.
-// It asks for the height before the other calls, in the same batch if the node
-// accepts more than one call, so that the node that answers has at least that
-// block.
+// ask makes calls, and lowers out.Number to the height of the node's newest block.
+// It asks for the height first, usually in the same batch, so that the node that
+// answers the calls has at least that block.
 func (c *Chain) ask(ctx context.Context, out *eoa.Answers, calls []rpc.BatchElem) error {
 	var head hexutil.Uint64
 	batch := append([]rpc.BatchElem{call(&head, "eth_blockNumber")}, calls...)
@@ -275,8 +272,8 @@ func note(out *eoa.Answers, tx common.Hash, r *receipt) {
 }
 
 // blockwise fetches the receipt of the first transaction, and then the receipts of
-// all transactions in its block with one call. It returns the transactions whose
-// receipts are still missing.
+// all transactions in the same block with one call. It returns the transactions
+// whose receipts are still missing.
 func (c *Chain) blockwise(ctx context.Context, out *eoa.Answers, txs []common.Hash) ([]common.Hash, error) {
 	var first *receipt
 	calls := []rpc.BatchElem{call(&first, "eth_getTransactionReceipt", txs[0])}

@@ -35,8 +35,8 @@ func (transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, err
 }
 
-// waitKey is the context key under which a call passes a *time.Duration. transport
-// stores the requested wait there.
+// waitKey is the context key of a *time.Duration in which transport stores the
+// wait that the node requested.
 type waitKey struct{}
 
 func isBusy(status int) bool {

@@ -32,8 +32,9 @@ type lookAnswers struct {
 	code                  hexutil.Bytes
 }
 
-// calls returns the calls for a Look. The first needed ones must succeed. The call
-// after them is for the tip, and the last one for the price of blobs.
+// calls returns the calls that a Look consists of. The first needed of them must
+// succeed, and the others are optional. Look relies on the order: the first
+// optional call asks for the tip, and the last one for the price of blobs.
 func (got *lookAnswers) calls(o *Options, a common.Address) (calls []rpc.BatchElem, needed int) {
 	calls = []rpc.BatchElem{
 		call(&got.latest, "eth_getBlockByNumber", "latest", false),
@@ -126,8 +127,8 @@ func (c *Chain) setTip(ctx context.Context, got *lookAnswers, missing error, l *
 }
 
 // account sets the fields of a Look that belong to the account. Some nodes have no
-// pool and refuse the tag "pending". The account then counts as having nothing
-// pending.
+// pool and refuse the tag "pending". Their accounts count as having no
+// transactions in the pool.
 func (got *lookAnswers) account(o *Options, l *eoa.Look) error {
 	if got.count == nil || got.final == nil {
 		return fmt.Errorf("%w: no transaction count", ErrNode)

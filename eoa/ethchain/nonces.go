@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// maxScan limits how many blocks are read in an Ask to find transactions. scanned
-	// is how many of them are read in a batch.
+	// maxScan limits how many blocks one Ask reads to find transactions, and
+	// scanned limits how many of them it reads in one batch.
 	maxScan, scanned = 256, 8
 )
 
@@ -27,8 +27,7 @@ type body struct {
 	} `json:"transactions"`
 }
 
-// user returns the account's transaction with the nonce. found is false if the block
-// has none.
+// user returns the account's transaction with the nonce, if the block has one.
 func (b *body) user(a common.Address, nonce uint64) (user common.Hash, found bool) {
 	for _, tx := range b.Transactions {
 		if tx.From == a && uint64(tx.Nonce) == nonce {
@@ -38,12 +37,12 @@ func (b *body) user(a common.Address, nonce uint64) (user common.Hash, found boo
 	return user, false
 }
 
-// search looks for the block that used a nonce, which is in the range after < block
-// ≤ upTo. All searches of an Ask share their calls, so that many lost nonces take
+// search finds the block in which a nonce was used, somewhere in after < block ≤
+// upTo. All searches of an Ask share their calls, so that many lost nonces take
 // hardly more round trips than one.
 type search struct {
 	nonce, after, upTo uint64
-	// low is the highest block below the range, or the highest one in it whose
+	// low is the lower end of the binary search: after, or the highest block whose
 	// state the node no longer has.
 	low uint64
 }
@@ -54,8 +53,8 @@ func (s *search) narrowed() bool { return s.upTo-s.low <= 1 }
 // middle returns the height of the next count.
 func (s *search) middle() uint64 { return s.low + (s.upTo-s.low)/2 }
 
-// learn narrows the range by the count at the middle. known is false if the node no
-// longer has that state.
+// learn narrows the range with the account's transaction count at the middle
+// block. known is false if the node no longer has the state of that block.
 func (s *search) learn(count uint64, known bool) {
 	middle := s.middle()
 	switch {
@@ -69,8 +68,8 @@ func (s *search) learn(count uint64, known bool) {
 }
 
 // users finds the transactions that have used the given nonces. It leaves out a
-// nonce if the node does not know the transaction, or if according to the node the
-// nonce is not used yet.
+// nonce if the node does not know the transaction, or reports that the nonce is
+// not used yet.
 func (c *Chain) users(ctx context.Context, out *eoa.Answers, a common.Address, nonces []eoa.UsedNonce) error {
 	if len(nonces) == 0 {
 		return nil

@@ -46,8 +46,7 @@ func (c *Chain) Send(ctx context.Context, raws [][]byte) []eoa.Sent {
 // encoding is twice as long, and go-ethereum reads at most 5 MiB.
 const maxSendSize = 2 << 20
 
-// fits returns how many of the transactions go into one batch, which is at least
-// one.
+// fits returns how many of the transactions go into one batch; at least one.
 func (c *Chain) fits(raws [][]byte) (n int) {
 	for size := 0; n < min(len(raws), c.limit()); n++ {
 		if size += len(raws[n]); n > 0 && size > maxSendSize {
@@ -84,8 +83,7 @@ func refused(err error) error {
 	return err
 }
 
-// sent returns the result of a send from the node's answer: either an error or the
-// hash of the transaction.
+// sent returns the result of a send from the node's answer.
 func sent(err error, hash common.Hash, raw []byte) eoa.Sent {
 	var verdict rpc.Error
 	switch {

@@ -22,12 +22,13 @@ type Step struct {
 // engine runs the job again at next, or earlier if the job is woken. If next is
 // zero, only a wake-up runs the job again.
 //
-// So that no wake-up is lost, the engine must call unchanged, which checks that
-// nothing has arrived since the last step. From before that call until the job is
-// suspended, a wake-up must wait, and must not be refused because of this run. If
-// unchanged returns an error, Suspend changes nothing and returns that error. If
-// the error wraps [eoa.ErrWoken], something has arrived and the run goes on. After
-// any other error, the engine runs the job again.
+// The engine must call unchanged before it suspends the job. This function checks
+// that nothing has arrived since the last step, so that no wake-up is lost. From
+// before that call until the job is suspended, a wake-up must wait, and must not
+// be refused because of this run. If unchanged returns an error, Suspend changes
+// nothing and returns that error. If the error wraps [eoa.ErrWoken], something has
+// arrived and the run goes on. After any other error, the engine runs the job
+// again.
 type Suspend func(ctx context.Context, next time.Time, unchanged func(context.Context) error) error
 
 // Config configures a [Runner]. Start with [DefaultConfig].
@@ -138,8 +139,7 @@ func (r *Runner) run(ctx context.Context, a eoa.Account, e *eoa.Executor, suspen
 // stopped is how often a job checks whether a stopped account has been resumed.
 const stopped = time.Minute
 
-// anyway is the check passed to suspend when the job runs again soon in any case,
-// so that nothing can be missed.
+// anyway replaces unchanged if the job runs again soon in any case.
 func anyway(context.Context) error { return nil }
 
 func (r *Runner) unchanged(ctx context.Context, a eoa.Account, wake uint64) error {

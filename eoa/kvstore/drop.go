@@ -14,8 +14,8 @@ const (
 	droppedSize = 8 + 1 + keptDigest
 )
 
-// drop deletes the records of ended requests, except for the small value that stays
-// under the caller's key.
+// drop deletes the records of ended requests. Under each request's key, it keeps
+// only the id, the state, and the beginning of the digest.
 func (st *step) drop(records []eoa.Record) error {
 	if len(records) == 0 {
 		return nil
@@ -44,9 +44,9 @@ func (st *step) drop(records []eoa.Record) error {
 	return nil
 }
 
-// parseDropped decodes the small value that stays in the store under a request's key
-// after the record of the request was deleted. ok is false if value is not of this
-// form, because the record still exists.
+// parseDropped decodes the value that remains under a request's key after its
+// record was deleted. ok is false if value has another form, because the record
+// still exists.
 func parseDropped(value []byte) (r eoa.Record, digest []byte, ok bool) {
 	if len(value) != droppedSize {
 		return r, nil, false

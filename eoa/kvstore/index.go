@@ -56,10 +56,10 @@ func (s *store) indexed(ctx context.Context, from, to []byte, limit int) (out []
 	return out, nil
 }
 
-// tidy reports whether one of the account's entries in an index is still valid, and
-// deletes the outdated ones, which a process leaves behind when another process changes
-// the account at the same time. It deletes them in a step of the account, so that no
-// other step makes one of them valid again meanwhile.
+// tidy reports whether any of the account's index entries is still valid, and
+// deletes the outdated ones. A process leaves an outdated entry behind if another
+// process changes the account at the same time. The deletion is a step of the
+// account, so that no other step can make the entry valid again in between.
 func (s *store) tidy(ctx context.Context, a eoa.Account, entries [][]byte) (is bool, err error) {
 	st, err := s.begin(ctx, a, nil)
 	if err != nil {
@@ -118,8 +118,7 @@ func nanoseconds(t time.Time) uint64 {
 	return uint64(t.UnixNano())
 }
 
-// dueAt sets the time of the account in the index of due accounts. The zero time
-// removes the account from the index.
+// dueAt sets the time from which the account is due; zero means never.
 func (st *step) dueAt(at time.Time) {
 	if st.m.Due != 0 {
 		st.set(dueKey(st.m.Due, &st.a), nil)
@@ -131,10 +130,10 @@ func (st *step) dueAt(at time.Time) {
 	}
 }
 
-// undelivered adds the account to the index of accounts with unacknowledged events, or
-// removes it. Each entry contains the number of the event that was newest at that time.
-// A slow process that deletes its outdated entry therefore cannot delete a newer entry
-// of another process.
+// undelivered adds the account to the index of accounts with unacknowledged
+// events, or removes it. Each entry contains the number of the account's newest
+// event at that time. A slow process that deletes its outdated entry therefore
+// cannot delete a newer entry of another process.
 func (st *step) undelivered(has bool) {
 	switch before := st.m.Undelivered; {
 	case has && before == 0:

@@ -44,14 +44,16 @@ const (
 	kindOrder kind = "order"
 	// kindEvent is the key of an event, by number.
 	kindEvent kind = "event"
-	// kindOrdered is the key under which the random names of the last steps that stored orders are
-	// listed. Store.Order reads them so that a repeated call does not store its order again.
+	// kindOrdered is the key of a list with the random names of the last steps
+	// that stored orders. Store.Order checks the list, so that a step that is
+	// tried again does not store its order twice.
 	kindOrdered kind = "ordered"
 )
 
-// Every key begins with one of three words: accounts for the keys of an account,
-// due for the index of due accounts by time in Unix nanoseconds, and undelivered
-// for the index of accounts with unacknowledged events.
+// Every key begins with one of these words. accounts is for the keys of an
+// account, due for the index of accounts by the time in Unix nanoseconds from
+// which they need a worker, and undelivered for the index of accounts with
+// unacknowledged events.
 const (
 	accounts    = "account:"
 	due         = "due:"

@@ -87,17 +87,18 @@ func New(kv KV) eoa.Store { return &store{kv: kv, locks: map[eoa.Account]*lock{}
 // lock is held by this process during a step of an account.
 type lock struct {
 	sync.Mutex
-	// meta is the account's meta as this process last wrote it, so that the next step need not read
-	// it; nil means unknown. If another process has written to a shared store since, WriteIf fails,
-	// and the step is tried again with meta from the store.
+	// meta is the value of the account's key "meta", as this process last wrote
+	// it, so that the next step need not read it; nil means unknown. If another
+	// process has written to a shared store since, WriteIf fails, and the step is
+	// tried again with the stored value.
 	meta []byte
-	// readFirst is the number of steps that must still read meta from the store instead of using
-	// the copy here, because other processes are writing to the account now.
+	// readFirst is how many of the next steps read meta from the store instead of
+	// using the copy here, because other processes are writing to the account now.
 	readFirst int
 }
 
-// afterConflict is how many steps read meta from the store first after another process
-// has made a write fail: see lock.readFirst.
+// afterConflict is the value of lock.readFirst after another process made a write
+// fail.
 const afterConflict = 16
 
 // meta is the part of an account that every step checks and changes.
@@ -119,8 +120,8 @@ type meta struct {
 	Steps [][]byte `json:"steps,omitempty"`
 }
 
-// step is one atomic change of an account: the meta that it has read, and the
-// entries that it will write.
+// step is one atomic change of an account: the meta value that was read before,
+// and the entries to write.
 type step struct {
 	s    *store
 	ctx  context.Context
@@ -132,9 +133,10 @@ type step struct {
 }
 
 const (
-	// remembered is how many names of steps meta keeps, by which a repeated step finds out that it
-	// has already been written. If more steps are written before the repetition, most methods fail
-	// or find that their work is already done.
+	// remembered is how many names of steps meta keeps. A step that is tried again
+	// finds its name there if an earlier try was written. If more steps than that
+	// were written in between, most methods fail or find that their work is
+	// already done.
 	remembered = 4
 	// rememberedOrders is how many names of steps are kept for orders. It is
 	// larger, because a repeated order must not be carried out twice.
@@ -281,9 +283,9 @@ func (st *step) woken(now time.Time) {
 	}
 }
 
-// write stores a record and its index entries without first reading the stored record.
-// It need not read it, because a record gets its index entries when it is Prepared, and
-// because the priority never changes; see [eoa.Batch].
+// write stores a record and updates its index entries, without reading the stored
+// record first. It relies on two rules of [eoa.Batch]: a record is Prepared before
+// it gets a later state, and its priority never changes.
 func (st *step) write(r *eoa.Record) {
 	raw := eoa.EncodeRecord(r)
 	st.set(numbered(st.a, kindRecord, r.ID), raw)
@@ -299,8 +301,7 @@ func (st *step) write(r *eoa.Record) {
 	}
 }
 
-// mark makes a key exist or not: it sets the key to value if there is true, and deletes
-// it otherwise.
+// mark sets a key to value if there is true, and otherwise deletes it.
 func (st *step) mark(key []byte, there bool, value []byte) {
 	if !there {
 		value = nil

@@ -69,11 +69,11 @@ func (k *kv) eachServer(ctx context.Context, f func(context.Context, redis.Cmdab
 	return f(ctx, k.client)
 }
 
-// mend is the beginning of the Lua scripts that check whether the order of an
-// account is complete, and rebuild it if not. The order is the account's sorted
-// set. The field "indexed" of the hash has the size that the order must have. The
-// order contains every field of the hash whose first word is not in the list of
-// unscanned words, for which kvstore.Scanned returns false.
+// mend is the common beginning of the Lua scripts that use an account's sorted
+// set, called the order. complete checks that the order has the size that the
+// field "indexed" of the account's hash notes. mend rebuilds the order from the
+// hash. The order contains every field of the hash except those whose first word
+// is in the list unscanned, for which kvstore.Scanned returns false.
 const mend = `
 local unscanned = {meta = true, key = true, hash = true, digest = true, ordered = true, indexed = true}
 local function complete()
@@ -89,14 +89,13 @@ local function mend()
 end
 `
 
-// errLost returns the error for an account if the server has lost a part of its
-// keys.
+// errLost returns the error for an account of which the server has lost keys.
 func errLost(a eoa.Account) error {
 	return fmt.Errorf("%w: redisstore: the server has only a part of the keys of %v", eoa.ErrStoreRolledBack, a)
 }
 
-// whole marks the index as complete. It is added after the entries of all accounts, so
-// that if it is missing, the server has lost the index or a part of it.
+// whole is a member of the index that marks it as complete. It is added last, so
+// if it is missing, the server has lost the index or a part of it.
 const whole = "whole"
 
 // mendIndex rebuilds the index from all accounts.
@@ -126,8 +125,7 @@ func (k *kv) mendIndex(ctx context.Context) error {
 	return k.client.ZAdd(ctx, k.indexKey(), entries...).Err()
 }
 
-// accountOf returns the account whose hash has the given key. It is the inverse of
-// keys.
+// accountOf returns the account whose hash has the key. It is the inverse of keys.
 func (k *kv) accountOf(values string) (a eoa.Account, ok bool) {
 	var address string
 	name := strings.TrimPrefix(values, k.prefix+":{")

@@ -141,17 +141,17 @@ func field(key []byte) []byte {
 // indexKey returns the key of the sorted set with the entries of both indexes.
 func (k *kv) indexKey() string { return k.prefix + ":due" }
 
-// writeIf writes entries if the guard still has its value. If an earlier try of the
-// same call has succeeded, the guard has another value by now, and package kvstore
-// recognizes the step by its name.
+// writeIf writes entries if the guard, a field of the account, still has its
+// value. A repeated call whose first try has succeeded finds another value there,
+// and package kvstore then recognizes the step by its name.
 //
 // KEYS are the keys of the account. ARGV contains the field of the guard, then "+"
-// if the field must exist or "-" if it must not, then its value, and then a letter,
-// a field and a value for each entry. The letter is s to set the field, i to set it
-// and add it to the order, or d to delete it.
+// if the field must exist or "-" if it must not, then its value, and then a
+// letter, a field and a value for each entry. The letter is s to set the field, i
+// to set it and add it to the order, or d to delete it.
 //
-// The result is 1 if the entries were written, 0 if the guard has another value, and -1 if
-// the server has lost a part of the account.
+// The result is 1 if the entries were written, 0 if the guard has another value,
+// and -1 if the server has lost a part of the account.
 var writeIf = redis.NewScript(mend + `
 local now = redis.call('HGET', KEYS[1], ARGV[1])
 local guarded
@@ -191,7 +191,7 @@ return {fields, redis.call('HMGET', KEYS[1], unpack(fields))}
 `)
 
 // page is how many fields a scan fetches at once, because Lua's function unpack
-// accepts only some thousands.
+// accepts only a few thousand values.
 const page = 1000
 
 // Get implements kvstore.KV. All keys must belong to one account.

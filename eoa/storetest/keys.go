@@ -36,9 +36,9 @@ func neighbours() (all []eoa.Account) {
 	return all
 }
 
-// keys gives each neighbour requests with all keys in alike, an order and two
-// events. It then checks that each account has exactly its own, in order and in
-// pages.
+// keys fills several accounts with similar addresses: each gets requests with all
+// keys in alike, an order and two events. It then checks that each account has
+// exactly its own values, in order and in pages.
 func (c *suite) keys() {
 	all := neighbours()
 	for i, a := range all {

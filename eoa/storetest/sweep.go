@@ -17,10 +17,9 @@ import (
 
 const sweepChain, sweepRequests = 77, 4
 
-// mortal is the store and the chain as seen by a process that dies at a chosen
-// moment. The moments are before and after each call that changes something. A
-// death between two other calls leaves the same state behind, so these are all the
-// cases.
+// mortal is the store and the chain of a process that dies at a chosen moment,
+// just before or just after a call that changes something. These moments are all
+// the cases, because a death between two other calls leaves the same state behind.
 type mortal struct {
 	eoa.Store
 	eoa.Chain
@@ -31,8 +30,8 @@ var errDied = errors.New("storetest: the process died")
 
 func (m *mortal) dead() bool { return m.diesAt > 0 && m.passed >= m.diesAt }
 
-// mortally makes a call that changes something, with a moment before and a moment
-// after it.
+// mortally makes a call that changes something. The process can die just before
+// the call and just after it.
 func mortally[T any](m *mortal, call func() (T, error)) (out T, err error) {
 	if m.passed++; m.dead() {
 		return out, errDied

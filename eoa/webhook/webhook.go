@@ -66,8 +66,8 @@ func New(cfg Config) (*Sender, error) {
 	}
 	cfg.Tries, cfg.FirstWait, cfg.MaxWait = cmp.Or(cfg.Tries, 5), cmp.Or(cfg.FirstWait, time.Second), cmp.Or(cfg.MaxWait, 30*time.Second)
 	cfg.Client = cmp.Or(cfg.Client, &http.Client{Timeout: 10 * time.Second})
-	// Redirects are not followed, because the event would be lost on the way and
-	// the answer 200 would acknowledge it.
+	// Redirects are not followed. The followed request may lack the event, and an
+	// answer 200 to it would wrongly acknowledge the event.
 	client := *cfg.Client
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	cfg.Client = &client

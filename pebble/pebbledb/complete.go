@@ -94,8 +94,8 @@ const (
 )
 
 // oldestLog returns the number of the oldest log that a manifest needs, or 0 if no
-// complete entry of the manifest contains it. Like Pebble, it treats a damaged
-// entry as the end of the manifest.
+// complete entry of the manifest names one. Like Pebble, it treats a damaged entry
+// as the end of the manifest.
 func oldestLog(fs vfs.FS, manifest string) (log uint64, err error) {
 	file, err := fs.Open(manifest)
 	if err != nil {
@@ -125,8 +125,7 @@ func oldestLog(fs vfs.FS, manifest string) (log uint64, err error) {
 	}
 }
 
-// kind is the kind of a file in the directory of a database. It is 0 for files that are not
-// Pebble's.
+// kind is the kind of a file in the database's directory; 0 if not Pebble's.
 type kind int
 
 const (
@@ -136,8 +135,8 @@ const (
 	kindManifest
 )
 
-// parseName returns the kind and the number of a database file, given its name.
-// Both are zero for other files.
+// parseName returns the kind and the number of a database file, or zeros for other
+// files.
 func parseName(name string) (kind, uint64) {
 	of, digits := kind(0), ""
 	if before, after, cut := strings.Cut(name, "-"); cut {

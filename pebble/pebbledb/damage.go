@@ -28,7 +28,8 @@ func reportDamage(options *pebble.Options, g *guard) {
 	listener := *options.EventListener
 	report := listener.BackgroundError
 	listener.BackgroundError = func(err error) {
-		// After an ErrDisk, Pebble creates the table again; guard then keeps that table in memory.
+		// guard already handles a failure of the disk: when Pebble repeats the
+		// compaction, guard keeps the new table in memory.
 		if !errors.Is(err, ErrDisk) && !errors.Is(err, pebble.ErrCancelledCompaction) {
 			g.fail(fmt.Errorf("in the background: %w", err))
 			g.damaged.Store(true)

@@ -63,9 +63,9 @@ func (g *guard) fail(cause error) {
 	g.failure.CompareAndSwap(nil, &failure{fmt.Errorf("%w: %w", ErrDisk, cause)})
 }
 
-// do runs an operation that changes the disk and stores its error as the failure of the
-// disk. After a failure it runs no more operations. It reports whether the operation
-// has succeeded.
+// do runs an operation that changes the disk, and reports whether it has
+// succeeded. If the operation fails, do keeps the error as the failure of the
+// disk. After a failure, do runs no more operations.
 func (g *guard) do(operation func() error) bool {
 	if g.err() != nil {
 		return false
@@ -77,9 +77,9 @@ func (g *guard) do(operation func() error) bool {
 	return true
 }
 
-// file creates or opens a file by calling make. It passes the disk to make or, after a
-// failure of the disk, a file system in memory, so that Pebble can continue without
-// changing the disk.
+// file creates or opens a file by calling make with the disk. After a failure of
+// the disk, it calls make with a file system in memory instead, so that Pebble can
+// continue without changing the disk.
 func (g *guard) file(name string, make func(vfs.FS) (vfs.File, error)) (f vfs.File, err error) {
 	made := g.do(func() error {
 		f, err = make(g.FS)
@@ -262,9 +262,9 @@ func (f *guarded) Close() error {
 }
 
 // logger turns fatal errors of Pebble into failures of the disk: it stores the
-// error in guard and returns, so that the error neither ends the process nor
-// panics. Nothing changes the disk afterwards. Since guard hides failed operations,
-// the remaining fatal errors concern files that Pebble finds missing or damaged.
+// error in guard and returns, so that the process goes on but nothing changes the
+// disk any more. Since guard hides failed operations from Pebble, the remaining
+// fatal errors concern files that Pebble finds missing or damaged.
 type logger struct {
 	pebble.Logger
 	guard *guard

@@ -192,8 +192,9 @@ func (d *DB) Close() error {
 	return errors.Join(d.Err(), d.pebble.Close())
 }
 
-// missing returns the directories that must be synced so that the name of dir is durable after its
-// creation: its parent, and further ancestors up to the first one that already exists.
+// missing returns the directories to sync so that the name of dir is durable after
+// its creation: its parent, and further ancestors up to the first one that already
+// exists.
 func missing(fs vfs.FS, dir string) (parents []string) {
 	for {
 		parent := fs.PathDir(dir)
@@ -227,8 +228,7 @@ func (silent) Infof(string, ...any) {}
 // error. A database that [Open] has opened never calls it.
 func (silent) Fatalf(format string, args ...any) { panic(fmt.Sprintf("pebble: "+format, args...)) }
 
-// End returns the first key after all keys that begin with prefix, or nil if there
-// is no such key.
+// End returns the first key after all keys with the prefix; nil if there is none.
 func End(prefix []byte) []byte {
 	for n := len(prefix); n > 0; n-- {
 		if last := prefix[n-1]; last < 0xff {

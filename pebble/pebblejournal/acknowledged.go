@@ -11,9 +11,9 @@ import (
 	"github.com/cockroachdb/pebble/vfs"
 )
 
-// acknowledged is a file beside the database. It contains the number that follows
-// the last acknowledged record. Pebble treats damage in its log like an incomplete
-// end, and drops the records after it without an error; this file reveals the loss.
+// acknowledged is a file beside the database with the number that follows the last
+// acknowledged record. Pebble treats damage in its log like an incomplete end, and
+// drops the records after it without an error. This file reveals such a loss.
 //
 // Writes to the file are not synced. The file survives the death of the process.
 // After a power failure, the number may be too low, which causes no false alarm.
@@ -21,8 +21,8 @@ type acknowledged struct{ file vfs.File }
 
 const acknowledgedName = "acknowledged"
 
-// openAcknowledged opens the file in a directory and returns it together with the number that it
-// contains. The number is 0 if the file is new or damaged.
+// openAcknowledged opens the file in a directory and returns the file with its
+// number; 0 if the file is new or damaged.
 func openAcknowledged(fs vfs.FS, dir string) (*acknowledged, uint64, error) {
 	if err := fs.MkdirAll(dir, 0o755); err != nil {
 		return nil, 0, err
@@ -39,7 +39,7 @@ func openAcknowledged(fs vfs.FS, dir string) (*acknowledged, uint64, error) {
 	return a, next, nil
 }
 
-// readAcknowledged returns the number that the file in a directory contains, or 0 if there is no
+// readAcknowledged returns the number in the file of a directory; 0 if there is no
 // file.
 func readAcknowledged(files vfs.FS, dir string) (next uint64, err error) {
 	file, err := files.Open(files.PathJoin(dir, acknowledgedName))

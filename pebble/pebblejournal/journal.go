@@ -187,8 +187,8 @@ func (j *Journal) repair(acknowledged uint64) error {
 	return errors.Join(err, batch.Close())
 }
 
-// scan calls f with each intact record, provided that all records appended in the
-// same call are intact too. It returns the number of the first such record, the
+// scan calls f with each intact record, provided that all records of the same
+// Append are intact too. It returns the number of the first such record, the
 // number after the last one, and how many other records follow.
 func (j *Journal) scan(db *pebbledb.DB, f func(number uint64, record []byte) error) (first, next uint64, more int, err error) {
 	it, err := db.Pebble().NewIter(&pebble.IterOptions{LowerBound: j.key(0), UpperBound: j.key(math.MaxUint64)})
@@ -255,7 +255,7 @@ func (j *Journal) key(number uint64) []byte {
 	return binary.BigEndian.AppendUint64(append([]byte(nil), j.prefix...), number)
 }
 
-// Cut returns how many records Open has removed because they were damaged or were
+// Cut returns how many records Open has removed, because they were damaged or were
 // appended in the same call as a damaged record. None of them had been
 // acknowledged.
 func (j *Journal) Cut() int { return j.cut }

@@ -41,9 +41,9 @@ type Options struct {
 }
 
 // MemTableSize is the recommended size of Pebble's memory table, in bytes. Up to
-// two tables are in memory. With Pebble's default of 4 MiB, the database rewrites a
-// large state so often that a durable block costs half as much processor time again
-// as a block in memory.
+// two tables are in memory. With Pebble's default of 4 MiB, the database rewrites
+// a large state so often that a durable block takes one and a half times the
+// processor time of a block in memory.
 const MemTableSize = 32 << 20
 
 // ErrDisk is wrapped by errors after the disk under the database has failed, for
@@ -104,8 +104,8 @@ func (d *Disk) Write(records []statedb.Record) error {
 	return nil
 }
 
-// size returns an upper limit for the size of a batch of records, in bytes, so that
-// memory for the batch is allocated only once.
+// size returns an upper limit for the size of a batch of records, in bytes, so
+// that the batch's memory is allocated only once.
 func (d *Disk) size(records []statedb.Record) int {
 	const overhead = 32 // header of the batch; kind and lengths of a record
 	size := overhead
@@ -115,8 +115,7 @@ func (d *Disk) size(records []statedb.Record) int {
 	return size
 }
 
-// add adds a record to a batch. It writes the prefix and the key directly into the batch, which
-// saves one copy of the key.
+// add adds a record to a batch, and copies its key only once.
 func (d *Disk) add(batch *pebble.Batch, r statedb.Record) error {
 	keySize := len(d.prefix) + len(r.Key)
 	if r.Value == nil {

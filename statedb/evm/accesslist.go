@@ -76,8 +76,8 @@ func (c *accessChange) add(list *bal.ConstructionBlockAccessList) {
 	}
 }
 
-// touched contains the values that a transaction may change, as they were before the
-// transaction. The access list gets only those that differ afterwards.
+// touched contains values that a transaction has written, as they were before it.
+// Only values that differ afterwards go into the access list.
 type touched struct {
 	accounts map[common.Address]accountBefore
 	slots    map[slotOf]common.Hash
@@ -93,8 +93,8 @@ func newTouched() *touched {
 	return &touched{make(map[common.Address]accountBefore), make(map[slotOf]common.Hash)}
 }
 
-// changes returns the differences between the values before a transaction and the values in sdb
-// after it. An account that does not exist counts as one with empty code.
+// changes returns the values in sdb that differ from those before the transaction.
+// For a missing account, the code counts as empty.
 func (t *touched) changes(index uint32, sdb *state.StateDB) (out []accessChange) {
 	for at, before := range t.slots {
 		if now := sdb.GetState(at.address, at.slot); now != before {

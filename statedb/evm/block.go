@@ -22,11 +22,11 @@ var (
 	// ErrHeader is returned if a block's header lacks a field that the block's rules need, for
 	// example the base fee since London.
 	ErrHeader = errors.New("evm: invalid header")
-	// ErrFork is returned if the rules of a block are not supported. These are the
-	// rules of Amsterdam, which counts the gas of a block differently and needs
-	// block access lists, and those with go-ethereum's flag UBT. That flag prices
-	// accesses by the tree (EIP-4762), while this package uses a binary tree
-	// without the flag.
+	// ErrFork is returned if the rules of a block are not supported. Amsterdam is
+	// not supported, because it counts the gas of a block differently and needs
+	// block access lists. Rules with go-ethereum's flag UBT are not supported
+	// either, because they price accesses by the tree (EIP-4762). The binary tree
+	// of this package works without the flag.
 	ErrFork = errors.New("evm: unsupported fork")
 	// ErrBlob is returned for a blob transaction.
 	ErrBlob = errors.New("evm: blob transactions are not supported")
@@ -126,8 +126,8 @@ func Precompiles(rules params.Rules, own vm.PrecompiledContracts) vm.Precompiled
 	return contracts
 }
 
-// checkHeader checks a header before the block is executed. It returns an error that wraps
-// ErrHeader if a field is missing that the rules need, or ErrFork if the rules are not supported.
+// checkHeader returns ErrHeader if the header lacks a field that the block's rules
+// need, and ErrFork if these rules are not supported.
 func checkHeader(config *params.ChainConfig, header *types.Header) error {
 	switch {
 	case header.Number == nil || header.Number.Sign() < 0 || !header.Number.IsUint64():
@@ -269,8 +269,8 @@ func (b *Block) watched() vm.Config {
 }
 
 // failed returns the first error of the state during a transaction, or nil. Before
-// Cancun, it also completes the destruction of the accounts that destroyed
-// themselves in the transaction.
+// Cancun, it also completes the removal of the accounts that destroyed themselves
+// in the transaction.
 func (b *Block) failed() error {
 	for _, addr := range b.destroyed {
 		if b.state.Exist(addr) {

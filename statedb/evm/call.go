@@ -69,8 +69,8 @@ func CallWith(ctx context.Context, view *statedb.View, config *params.ChainConfi
 	return result, err
 }
 
-// estimateSlack is how far an estimate may exceed the smallest sufficient gas
-// limit, as a fraction of it. It is geth's value.
+// estimateSlack is by which fraction an estimate may exceed the smallest gas limit
+// that is enough. It is geth's value.
 const estimateSlack = 0.015
 
 // Estimate returns a gas limit with which a message succeeds, as eth_estimateGas
@@ -161,8 +161,8 @@ func search(ctx context.Context, view *statedb.View, config *params.ChainConfig,
 	return high, nil, nil
 }
 
-// affordable returns the greatest amount of gas that the sender of a message can pay for. If
-// balance is not nil, it replaces the sender's balance in the view.
+// affordable returns the most gas that the sender of a message can pay for.
+// balance, unless nil, replaces the sender's balance in the view.
 func affordable(view *statedb.View, msg *core.Message, balance *uint256.Int) uint64 {
 	m := complete(msg)
 	price := m.GasFeeCap
@@ -183,8 +183,8 @@ func affordable(view *statedb.View, msg *core.Message, balance *uint256.Int) uin
 	return gas
 }
 
-// complete returns a copy of the message in which nil amounts are replaced by zero, because
-// go-ethereum's functions do not accept nil.
+// complete returns a copy of the message with zero for nil amounts, as go-ethereum
+// needs it.
 func complete(msg *core.Message) *core.Message {
 	m := *msg
 	for _, amount := range []**uint256.Int{&m.Value, &m.GasPrice, &m.GasFeeCap, &m.GasTipCap} {

@@ -25,7 +25,7 @@ var errUnsupported = errors.New("evm: not supported on a view")
 // view and collects writes.
 type database struct {
 	*adapter
-	// nodes is an empty trie database, which is needed only because StateDB inspects its type.
+	// nodes is an empty trie database, because StateDB asks for one.
 	nodes *triedb.Database
 }
 
@@ -89,8 +89,8 @@ type slotOf struct {
 	slot    common.Hash
 }
 
-// begin prepares the log of reads for a transaction. It sets the transaction's
-// index for the following reads, and returns the present position in the log.
+// begin sets the index of the transaction whose reads follow, and returns the
+// present position in the log of reads.
 func (a *adapter) begin(transaction int) statedb.ReadMark {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -98,9 +98,8 @@ func (a *adapter) begin(transaction int) statedb.ReadMark {
 	return a.view.Mark()
 }
 
-// rewind removes the reads that were logged after a mark. It is called when the
-// transaction that made these reads was refused. It returns false if no read was
-// logged after the mark.
+// rewind removes the reads after a mark, because the transaction that made them
+// was refused. It returns false if there are none.
 func (a *adapter) rewind(mark statedb.ReadMark) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -127,9 +126,9 @@ func (a *adapter) failed(sdb *state.StateDB) error {
 	return sdb.Error()
 }
 
-// stage stages the collected changes in the view, each under the last transaction
-// that made it. A slot that has its original value again counts as only read, and
-// is not staged.
+// stage stages the collected changes in the view, each with the index of the last
+// transaction that made it. A slot that has its original value again counts as
+// only read, and is not staged.
 func (a *adapter) stage(changes []accessChange) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -160,9 +159,9 @@ func (a *adapter) stage(changes []accessChange) error {
 	return a.view.Err()
 }
 
-// stored reports whether an account had storage before the block, as far as the adapter
-// can know: the tree cannot list the slots of an account, so stored checks the slots
-// that were read and the first 64.
+// stored reports whether an account had storage before the block, as far as that
+// can be known. The tree cannot list the slots of an account, so stored checks
+// only the slots that were read and the first 64.
 func (a *adapter) stored(addr common.Address) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -198,8 +197,7 @@ func (a *adapter) destroy(addr common.Address) {
 // headerSlots is the number of storage slots that EIP-7864 keeps in the header of an account.
 const headerSlots = 64
 
-// account returns an account from the changes of the block so far. If the block has
-// not changed the account, it comes from the view.
+// account returns an account, from the block's changes so far or from the view.
 func (a *adapter) account(addr common.Address) statedb.Account {
 	if account, settled := a.accounts[addr]; settled {
 		return account
@@ -248,9 +246,9 @@ func (a *adapter) slot(addr common.Address, slot common.Hash) common.Hash {
 
 // machineState is the StateDB that the EVM uses. Before each change, it remembers
 // the old value for the access list. It also logs every slot that the EVM reads,
-// because the log must not depend on StateDB's cache. For example, StateDB knows
-// that all slots of an account are zero that was destroyed and created again in the
-// same block, and does not read them. A new StateDB, which replaces the old one
+// because the log must not depend on StateDB's cache. For example, if an account
+// was destroyed and created again in the same block, StateDB knows that all its
+// slots are zero and does not read them. A new StateDB, which replaces the old one
 // after a refused transaction, does read them.
 type machineState struct {
 	*state.StateDB

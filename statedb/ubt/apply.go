@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// parallelDepth limits how many goroutines one call uses: only an inner node
-	// down to this depth may hand one of its two sides to another goroutine.
+	// parallelDepth limits the number of goroutines in one call: only inner nodes
+	// down to this depth may hand one of their two sides to another goroutine.
 	parallelDepth = 5
 	// parallelWrites is the minimum number of writes in a subtree that gets its own
 	// goroutine.
@@ -107,15 +107,14 @@ func apply(h *Hasher, r ref, depth int, writes []Write) (ref, error) {
 	return join(r, left, right, newLeft, newRight)
 }
 
-// oneStem reports whether all writes go to the same stem, the node for all keys with
-// the same first 31 bytes. There must be at least one write.
+// oneStem reports whether all writes go to the same stem; want at least one.
 func oneStem(writes []Write) bool {
 	return string(writes[0].Key.stem()) == string(writes[len(writes)-1].Key.stem())
 }
 
 // split returns how many of the sorted writes belong to the left side of a node at
-// the given depth, that is, have a 0 as bit depth of the key. The other writes
-// belong to the right side.
+// the given depth: those whose keys have a 0 at that bit. The others belong to the
+// right side.
 func split(writes []Write, depth int) int {
 	from, to := 0, len(writes)
 	for from < to {
@@ -128,10 +127,10 @@ func split(writes []Write, depth int) int {
 	return from
 }
 
-// children returns the two sides of the subtree r at a depth, so that writes can be
-// divided between them. A stem, which has no sides, becomes one of them, as if there
-// were an inner node above it. The error is ErrHidden if a proof does not show the
-// sides.
+// children returns the two sides of the subtree r at a depth, so that writes can
+// be divided between them. If r is a stem, which has no sides, children treats it
+// as the only child of a new inner node. The error is ErrHidden if a proof does
+// not show the sides.
 func children(r ref, depth int) (left, right ref, err error) {
 	switch n := r.node.(type) {
 	case *inner:
@@ -150,9 +149,9 @@ func children(r ref, depth int) (left, right ref, err error) {
 	return left, right, err
 }
 
-// beside returns the children for a new inner node above a stem r, so that another stem
-// can be added next to it. name is the name of r, whose bit at depth decides on which
-// side r is; the other side is empty.
+// beside returns the two sides of a new inner node above the stem r, so that
+// another stem can be added. The bit of name, the stem's name, at depth decides on
+// which side r is. The other side is empty.
 func beside(r ref, name string, depth int) (left, right ref) {
 	if name[depth/8]>>(7-depth%8)&1 == 0 {
 		return r, ref{}

@@ -2,8 +2,7 @@ package ubt
 
 import "fmt"
 
-// builderBatch is the number of values that a Builder collects before it adds them to the tree and
-// hashes them.
+// builderBatch is how many values a Builder adds to the tree and hashes at once.
 const builderBatch = 4096
 
 // Builder builds a tree from all of its values, which must be added in the order of
@@ -26,8 +25,7 @@ func (b *Builder) Add(k Key, value [32]byte) error {
 	if b.some && b.last.Compare(k) >= 0 {
 		return fmt.Errorf("%w: %x after %x", ErrOrder, k, b.last)
 	}
-	// A batch ends only between two stems (keys with the same first 31 bytes), so that no stem is
-	// built twice.
+	// A batch ends only between two stems, so that no stem is built twice.
 	if len(b.batch) >= builderBatch && string(b.last.stem()) != string(k.stem()) {
 		if err := b.flush(); err != nil {
 			return err

@@ -30,8 +30,8 @@ func (k Key) Compare(other Key) int {
 	return bytes.Compare(k[8:], other[8:])
 }
 
-// bit returns bit i of a stem, which decides whether the path to the stem goes left or right at
-// depth i. The first bit is the most significant bit of the first byte.
+// bit returns bit i of a stem, counted from the most significant bit of the first
+// byte. At depth i, the path to the stem goes left if the bit is 0.
 func bit(stem []byte, i int) byte { return stem[i/8] >> (7 - i%8) & 1 }
 
 // Write is a change of one value in a tree.
@@ -44,8 +44,7 @@ type Write struct {
 	Deleted bool
 }
 
-// set is a set of numbers from 0 to 255, for example the indices at which a stem has a
-// value.
+// set is a set of numbers from 0 to 255, for example of a stem's value indices.
 type set [4]uint64
 
 func (s *set) has(i byte) bool { return s[i/64]>>(i%64)&1 == 1 }
@@ -59,8 +58,8 @@ func (s *set) len() (n int) {
 	return n
 }
 
-// rank returns how many members of the set are less than i, which must be less than
-// 256. If a list has one element for each member in order, rank is the index of the
+// rank returns how many members of the set are less than i, which must be less
+// than 256. In a list with one element for each member, rank is the index of the
 // element for i.
 func (s *set) rank(i int) int {
 	n := bits.OnesCount64(s[i/64] & (1<<(i%64) - 1))

@@ -31,8 +31,8 @@ func (r *ref) opaque() bool {
 	return isPartial || r.hidden()
 }
 
-// inner is an inner node. It stores the nodes and the hashes of its children in separate arrays, so
-// that a walk down the tree reads half as much memory.
+// inner is an inner node. It stores the nodes and the hashes of its children in
+// separate arrays, so that a walk down the tree reads half as much memory.
 type inner struct {
 	nodes [2]node
 	sums  [2]Hash
@@ -54,10 +54,10 @@ type chain struct {
 	below ref
 }
 
-// children returns the two sides of the first inner node that the chain stands for,
-// which is at the given depth. One side is empty. The other is the rest of the chain,
-// with a hash that is not computed yet, or the node below if the chain has no more
-// nodes.
+// children returns the two sides of the first inner node that the chain stands
+// for, which is at the given depth. One side is empty. The other is the rest of
+// the chain, whose hash is not computed yet. If the chain has no more nodes, it is
+// the node below the chain instead.
 func (c *chain) children(depth int) (left, right ref) {
 	rest := ref{c, unsealed}
 	if depth+1 == c.end {
@@ -75,9 +75,9 @@ func (c *chain) sides(rest ref, depth int) (left, right ref) {
 	return ref{}, rest
 }
 
-// leads reports whether the key k, whose path is known to reach the chain at the given
-// depth, follows the chain to the node below its end. If not, the tree has no value for
-// k.
+// leads reports whether the key k, whose path reaches the chain at the given
+// depth, also passes through the node below the chain. If not, the tree has no
+// value for k.
 func (c *chain) leads(k *Key, depth int) bool {
 	for ; depth < c.end; depth++ {
 		if bit(k[:], depth) != bit(c.path[:], depth) {
@@ -95,8 +95,8 @@ func isStem(n node) bool {
 	return false
 }
 
-// onlyChild finds out whether an inner node would have at most one child. If so, is is
-// true and alone is that child, or empty if there is none.
+// onlyChild reports whether one of the two sides is empty, and returns the other
+// side, which may be empty as well.
 func onlyChild(left, right ref) (alone ref, is bool) {
 	switch {
 	case left.empty():

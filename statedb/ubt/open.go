@@ -94,8 +94,8 @@ func take[T any](o *opener, from []T, read *int, what string) (v T) {
 	return from[*read-1]
 }
 
-// sibling reads the hash of a subtree that the proof does not enter. It returns zero if the proof
-// marks the subtree as empty.
+// sibling reads the hash of a subtree that the proof does not enter; zero if the
+// subtree is empty.
 func (o *opener) sibling() Hash {
 	if o.bits(1) == 0 {
 		return Hash{}
@@ -160,9 +160,8 @@ func (o *opener) inner(at place, uses []Use) (_ ref, emptied bool) {
 	return ref{newInner(l, r), unsealed}, emptied
 }
 
-// fold returns an inner node with only one child in the form of a chain, which takes
-// less memory. If the child is a chain already, fold extends that chain upward by one
-// node.
+// fold returns an inner node with only one child as a chain, which takes less
+// memory. If the child is already a chain, that chain gets longer by one node.
 func (o *opener) fold(at place, alone ref, isLeft bool) ref {
 	if alone.empty() || isStem(alone.node) {
 		o.fail("inner node at depth %d over at most one stem", at.depth)
@@ -192,7 +191,7 @@ func (o *opener) oneSide(usedAt, otherAt place, uses []Use) (used, other ref, em
 	return used, ref{}, emptied
 }
 
-// own reads a stem that has a value at one or more of the keys in uses.
+// own reads a stem that has a value at one of the keys in uses.
 func (o *opener) own(uses []Use) (ref, bool) {
 	if len(uses) == 0 {
 		o.fail("stem without a key")
@@ -251,9 +250,9 @@ func (o *opener) checkStem(k *Key) {
 	}
 }
 
-// stemOpener reads one stem, a group of up to 256 values, from a proof while the
-// proof is verified. The proof contains the values at the indices in known, and
-// hashes in place of the values between them.
+// stemOpener reads one stem, with up to 256 values, from a proof that is being
+// verified. The proof contains the values at the indices in known, and hashes in
+// place of the values between them.
 type stemOpener struct {
 	*opener
 	partial
@@ -268,9 +267,8 @@ func (s *stemOpener) read(group []Use) {
 	s.span(allValues)
 }
 
-// span reads the part of a stem's values that the range at covers. It reads the values
-// themselves if the proof must show at least one of them, and otherwise only a hash of
-// the part.
+// span reads a range of a stem's values: the values themselves if the proof must
+// show any of them, and otherwise one hash for the whole range.
 func (s *stemOpener) span(at span) {
 	switch {
 	case s.err != nil:
@@ -302,8 +300,8 @@ func (s *stemOpener) span(at span) {
 	s.values = append(s.values, value)
 }
 
-// done returns the stem that was read. It also reports whether the stem would have
-// no value left after the keys in uses were deleted or set.
+// done returns the stem that was read, and whether the writes in uses would leave
+// no value in it.
 func (s *stemOpener) done(uses, group []Use) (ref, bool) {
 	if s.err != nil {
 		return ref{}, false

@@ -115,8 +115,8 @@ func ParseProof(b []byte) (*Proof, error) {
 	if want := (lengths[0]+7)/8 + 32*(lengths[1]+lengths[2]+lengths[3]); uint64(len(body)) != want {
 		return nil, fmt.Errorf("%w: %d bytes after the header, want %d", ErrProof, len(body), want)
 	}
-	// If an int has 32 bits, only the number of bits may not fit, for a proof of
-	// more than 256 MiB.
+	// On a platform with 32-bit ints, the number of bits overflows in a proof
+	// larger than 256 MiB.
 	var n [4]int
 	for i := range n {
 		if n[i] = int(lengths[i]); n[i] < 0 {
@@ -135,8 +135,7 @@ func ParseProof(b []byte) (*Proof, error) {
 	return p, nil
 }
 
-// split32 removes n items of 32 bytes from the beginning of b, and returns them and the rest. b
-// must be long enough.
+// split32 splits n items of 32 bytes off b, which must be long enough.
 func split32[T ~[32]byte](b []byte, n int) (pieces []T, rest []byte) {
 	pieces = make([]T, n)
 	for i := range pieces {
@@ -170,8 +169,8 @@ func (w *bitWriter) putBool(v bool) {
 	}
 }
 
-// checkUses returns an error if the uses are not in strictly ascending order of their keys, or if a
-// key is both set and deleted.
+// checkUses returns an error if the keys are not strictly ascending, or if a key
+// is both set and deleted.
 func checkUses(uses []Use) error {
 	for i := range uses {
 		if i > 0 && uses[i-1].Key.Compare(uses[i].Key) >= 0 {
@@ -188,15 +187,13 @@ func anySets(uses []Use) bool {
 	return slices.ContainsFunc(uses, func(u Use) bool { return u.Sets })
 }
 
-// splitUses divides the keys below a node at the given depth into those on the node's left side and
-// those on its right side.
+// splitUses splits the uses below a node into those on its left and right side.
 func splitUses(uses []Use, depth int) (left, right []Use) {
 	at, _ := slices.BinarySearchFunc(uses, 1, func(u Use, _ int) int { return int(bit(u.Key[:], depth)) - 1 })
 	return uses[:at], uses[at:]
 }
 
-// nextStem splits off the uses at the beginning of the list whose keys belong to
-// the same stem, and returns them and the rest of the list.
+// nextStem splits the uses of the first stem off a list of uses.
 func nextStem(uses []Use) (group, rest []Use) {
 	n := 1
 	for n < len(uses) && string(uses[n].Key.stem()) == string(uses[0].Key.stem()) {

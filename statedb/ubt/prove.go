@@ -49,10 +49,10 @@ type prover struct {
 	err error
 }
 
-// node writes into the proof everything that a verifier needs about the node r, which
-// is at the given depth. uses are the requested keys below the node; if there are none,
-// node shows the first value below the node instead. emptied reports whether the writes
-// in uses would leave nothing of the node.
+// node writes into the proof everything that a verifier needs about the node r,
+// which is at the given depth. uses are the requested keys below the node. If
+// there are none, node shows the first value below the node instead. The result
+// tells whether the writes in uses would leave nothing of the node.
 func (p *prover) node(r ref, depth int, uses []Use) (emptied bool) {
 	if r.empty() {
 		p.bits.put(opEmpty, opBits)
@@ -109,8 +109,8 @@ func (p *prover) oneSide(used, other ref, depth int, uses []Use) (emptied bool) 
 	return false
 }
 
-// sibling writes the hash of a subtree that the proof does not enter, or a bit that marks the
-// subtree as empty.
+// sibling writes the hash of a subtree that the proof does not enter, or that it
+// is empty.
 func (p *prover) sibling(sum Hash) {
 	p.bits.putBool(sum != Hash{})
 	if sum != (Hash{}) {
@@ -153,9 +153,10 @@ func (p *prover) stem(n *stem, uses []Use) (emptied bool) {
 	return !sets && gone == n.present.len()
 }
 
-// ownOp writes into the proof to which of the requested keys a stem belongs, if it has
-// a value at one of them. before is the number of other stems that come earlier among
-// the requested keys, and last is true if this stem is the last among them.
+// ownOp writes the kind of a stem that has a value at one of the requested keys,
+// and which of the requested stems it is. before counts the requested stems in
+// front of this stem, and last tells that no requested stem follows it. A stem
+// without such a value is opened instead.
 func (p *prover) ownOp(n *stem, own []Use, before int, last bool) {
 	if !hasAny(n, own) {
 		return // it is opened instead
@@ -191,8 +192,8 @@ func (s *stem) firstKey() (k Key) {
 	return k
 }
 
-// valueProver writes one stem into a proof: the values at the indices in known, and hashes that
-// stand for the values between them.
+// valueProver writes one stem into a proof: the values at the indices in known,
+// and hashes for the values between them.
 type valueProver struct {
 	*prover
 	stem     *stem

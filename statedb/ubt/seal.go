@@ -16,9 +16,8 @@ func seal(h *Hasher, r ref, depth int) Hash {
 	return s.seal(r, depth)
 }
 
-// sealAll computes the hashes of all new nodes in a subtree, as seal does, but uses
-// several goroutines if the subtree has many values. values is roughly their
-// number.
+// sealAll does the same as seal, but with several goroutines if the subtree has
+// many values. values is roughly their number.
 func sealAll(h *Hasher, r ref, depth, values int) Hash {
 	n, isInner := r.node.(*inner)
 	if !isInner || depth > parallelDepth || values < 2*parallelWrites {
@@ -59,9 +58,9 @@ type level struct {
 	chains []folding // chains that end at the next depth
 }
 
-// folding is a chain, a row of inner nodes with one child each, while its hash is
-// computed: one node for each depth, from the lower end up to the depth top. sum is the
-// hash so far.
+// folding is a chain whose hash is being computed. A chain is a row of inner nodes
+// with one child each, and the computation goes from its lower end up to the depth
+// top. sum is the hash so far.
 type folding struct {
 	*chain
 	sum *Hash
@@ -73,9 +72,9 @@ type folding struct {
 // hostile proof.
 const looseBatch = 64
 
-// loose is a stem with few values, which sealer hashes in a batch together with other
-// such stems. No part of the stem is hidden by a proof. Either stem or partial is set,
-// and the other is nil.
+// loose is a small stem that sealer hashes in a batch with other such stems. No
+// part of it is hidden by a proof. Either stem or partial is set, and the other is
+// nil.
 type loose struct {
 	stem    *stem
 	partial *partial
@@ -103,8 +102,8 @@ func (l loose) at(rank int) [32]byte {
 	return l.partial.values[rank]
 }
 
-// leafPlace locates a value in a batch of stems: stem is the index of the stem in the batch, and at
-// is the index of the value in the stem.
+// leafPlace is the position of a value: the stem's index in its batch, and the
+// value's index in the stem.
 type leafPlace struct {
 	stem int
 	at   uint8
@@ -194,8 +193,7 @@ func (s *sealer) level(depth int) {
 	s.folding = on
 }
 
-// pairs hashes each two consecutive elements of s.in, and returns the results in
-// order.
+// pairs hashes each pair of consecutive elements of s.in, in order.
 func (s *sealer) pairs() [][32]byte {
 	n := len(s.in) / 2
 	if cap(s.out) < n {

@@ -1,8 +1,8 @@
 package ubt
 
-// span is a range of the 256 values of a stem for which the tree over these values has
-// one node, so that a single hash can stand for the range. Its length is a power of
-// two, and its first index is a multiple of the length.
+// span is a range of a stem's 256 values under one node of the tree over these
+// values, so that one hash can stand for the range. Its length is a power of two,
+// and its first index is a multiple of that length.
 type span struct {
 	first  uint8
 	length uint16

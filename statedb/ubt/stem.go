@@ -18,8 +18,8 @@ const (
 // stem is a node that holds all values whose keys have the same first 31 bytes.
 type stem struct {
 	present set
-	// packed is the name of the stem, with which all its keys begin, followed by its
-	// present values in order. They share one string, because a string needs only one
+	// packed is the stem's name, with which all its keys begin, followed by its
+	// present values in order. One string holds both, because it needs only one
 	// allocation and contains no pointers for the garbage collector.
 	packed   string
 	groups   *[groupCount]Hash // hashes of the groups; nil if they are not stored
@@ -35,7 +35,7 @@ func (s *stem) get(i byte) (value [32]byte, ok bool) {
 	return s.at(s.present.rank(int(i))), true
 }
 
-// at returns the value at a position among the present values, counted from 0.
+// at returns a present value by its position among the present values.
 func (s *stem) at(rank int) (value [32]byte) {
 	copy(value[:], s.packed[int(s.nameSize)+rank*valueSize:])
 	return value
@@ -95,8 +95,8 @@ func (s *stem) with(h *Hasher, sum Hash, writes []Write) ref {
 	return next.sealed(h, s.groups, &dirty)
 }
 
-// fill stores the values of a new stem: each from the write to its key or, if there is
-// no such write, from the old stem.
+// fill stores the values of a new stem: the written values, and the others from
+// the old stem.
 func (s *stem) fill(old *stem, writes []Write) {
 	var b strings.Builder
 	b.Grow(int(s.nameSize) + s.present.len()*valueSize)
@@ -116,9 +116,9 @@ func (s *stem) fill(old *stem, writes []Write) {
 }
 
 // sealed returns a reference to the new stem s. If s has many values, sealed also
-// computes its hash, and stores the hashes of the 16 groups of values. known contains
-// the hashes of the groups before the write, or is nil; with known, only the groups in
-// dirty are hashed again.
+// computes its hash, and stores the hashes of the 16 groups of values. If known is
+// not nil, it has the group hashes before the write, and only the groups in dirty
+// are hashed again.
 func (s *stem) sealed(h *Hasher, known *[groupCount]Hash, dirty *[groupCount]bool) ref {
 	if s.present.len() < cacheGroupsFrom {
 		return ref{s, unsealed}
@@ -134,8 +134,8 @@ func (s *stem) sealed(h *Hasher, known *[groupCount]Hash, dirty *[groupCount]boo
 	return ref{s, h.Stem([StemSize]byte([]byte(s.name())), s.subtree(h, allValues))}
 }
 
-// subtree returns the hash of a part of the stem's values. It uses the stored
-// hashes of groups, if there are any.
+// subtree returns the hash of a range of values, and uses the stored group hashes
+// if there are any.
 func (s *stem) subtree(h *Hasher, at span) Hash {
 	if s.groups == nil || at.length < groupSize {
 		return s.values(h, at)
@@ -145,8 +145,7 @@ func (s *stem) subtree(h *Hasher, at span) Hash {
 	return fold(h, groups[:n])
 }
 
-// values returns the hash of a part of the stem's values without using the stored
-// hashes of groups.
+// values returns the hash of a range of values without the stored group hashes.
 func (s *stem) values(h *Hasher, at span) Hash {
 	switch {
 	case !at.anyOf(&s.present):
@@ -158,8 +157,8 @@ func (s *stem) values(h *Hasher, at span) Hash {
 	return h.inner(s.values(h, left), s.values(h, right))
 }
 
-// fold combines each two neighboring hashes until only one is left. It overwrites
-// the slice. The number of hashes must be a power of two.
+// fold combines neighboring hashes until one is left, and overwrites the slice.
+// The number of hashes must be a power of two.
 func fold(h *Hasher, hashes []Hash) Hash {
 	for width := len(hashes) / 2; width > 0; width /= 2 {
 		for i := range width {

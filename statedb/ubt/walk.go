@@ -36,8 +36,8 @@ func values(name string, present *set, at func(rank int) [32]byte, yield func(Ke
 
 // Diff iterates over the writes that turn old into t, in the order of the keys. It
 // skips the subtrees that both have in common, so the cost depends only on the
-// differences. If a tree was opened from a proof, Diff skips its hidden parts and
-// the stems that the proof opens.
+// differences. If a tree was opened from a proof, Diff skips its hidden parts, and
+// the stems of which the proof shows only some values.
 func (t Tree) Diff(old Tree) func(yield func(Write) bool) {
 	return func(yield func(Write) bool) { diff(old.root, t.root, 0, yield) }
 }

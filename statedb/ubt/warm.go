@@ -17,8 +17,9 @@ func warm(r ref, depth int, writes []Write) (touched byte) {
 	return touched + walkTogether(r, depth, writes)
 }
 
-// walkTogether walks from the node r down to the stems of at most warmAtOnce writes. All paths
-// advance together, one level at a time, so that the processor loads their nodes in parallel.
+// walkTogether walks from the node r down to the stems of at most warmAtOnce
+// writes. All paths advance together, level by level, so that the processor loads
+// their nodes in parallel.
 func walkTogether(r ref, depth int, writes []Write) (touched byte) {
 	var at [warmAtOnce]*inner
 	var stems [warmAtOnce]*stem

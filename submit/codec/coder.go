@@ -22,8 +22,9 @@ type coder struct {
 	// digest, if it is set, receives the encoding in pieces instead of out, so that
 	// a value can be hashed without memory for its whole encoding.
 	digest stdhash.Hash
-	// reserved is the number of bytes at the end of rest that the elements after
-	// the current one need at least, so that the current element cannot use them.
+	// reserved is the number of bytes at the end of rest that belong to later
+	// elements. The current element cannot use them, because each later element
+	// needs at least its shortest encoding.
 	reserved uint64
 	// excess is the memory of the decoded elements beyond twice the size of their
 	// encodings, in bytes. It may not exceed maxExcess. blobs is the number of
@@ -250,11 +251,11 @@ func excessOf[E any](least int) uint64 {
 	return size - min(size, twice)
 }
 
-// roomFor returns for how many elements a decoder should allocate memory, at most
-// n. A forged count must not cause a large allocation, so roomFor computes how many
-// elements the rest of the input can contain within maxExcess: as many of the
-// shortest elements as maxExcess allows, and after them only elements whose byte
-// strings make up for their excess.
+// roomFor returns for how many of n elements a decoder should allocate memory. A
+// forged count must not cause a large allocation, so roomFor computes how many
+// elements the rest of the input can contain within maxExcess. It assumes as many
+// of the shortest elements as maxExcess allows. All further elements must contain
+// byte strings that make up for their excess.
 func roomFor[E any](c *coder, n uint64, least int) uint64 {
 	excess := excessOf[E](least)
 	if excess == 0 {
@@ -265,9 +266,9 @@ func roomFor[E any](c *coder, n uint64, least int) uint64 {
 	return min(n, shortest+rest/(uint64(least)+excess)+1)
 }
 
-// charged wraps code, which decodes an element, so that the memory of the element
-// is added to c.excess. The byte strings in an element reduce this amount, because
-// a decoded byte string takes only half of the memory that its encoding allows.
+// charged wraps code, which decodes an element, so that c.excess counts the memory
+// of the element. The byte strings in an element reduce this amount, because a
+// decoded byte string takes only half of the memory that its encoding allows.
 func charged[E any](least int, code func(*coder, *E)) func(*coder, *E) {
 	excess := excessOf[E](least)
 	if excess == 0 {
@@ -282,8 +283,8 @@ func charged[E any](least int, code func(*coder, *E)) func(*coder, *E) {
 	}
 }
 
-// array encodes or decodes a list of n elements without a count in front, because n
-// follows from the chain's constants. name is the field's name for errors.
+// array encodes or decodes n elements without a count in front, because n follows
+// from the chain's constants. name is the field's name for errors.
 func array[E any](c *coder, x *[]E, n int, name string, code func(*coder, *E)) {
 	if c.reads {
 		*x = nil
@@ -305,9 +306,9 @@ func perSet[E any](c *coder, x *[]E, n, least int, name string, code func(*coder
 	array(c, x, n, name, code)
 }
 
-// elements encodes or decodes n elements. least is the size of the shortest element
-// in bytes. While an element is decoded, the bytes for the elements after it stay
-// reserved.
+// elements encodes or decodes n elements. least is the size of the shortest
+// element in bytes. While an element is decoded, it cannot use the bytes that the
+// elements after it need at least.
 func elements[E any](c *coder, x *[]E, n uint64, least int, code func(*coder, *E)) {
 	outer := c.reserved
 	for i := uint64(0); i < n && c.err == nil && i < math.MaxInt32; i++ {

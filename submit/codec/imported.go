@@ -50,11 +50,12 @@ func (s SetSizes) after(next int) SetSizes {
 	return SetSizes{Active: s.Next, Next: next}
 }
 
-// Imported calls ImportedBy with the number of validators in the chain's constants.
-// From Gray Paper 0.8.0 on, the size of the validator set changes, and a block does
-// not contain it. Imported then returns an error that wraps ErrUnknownSet if the
-// block has assurances or begins an epoch. It must not guess: a wrong size would
-// hide that a report is available, and a queue could take a live package for dead.
+// Imported calls ImportedBy with the number of validators in the chain's
+// constants. From Gray Paper 0.8.0 on, the size of the validator set changes, and
+// a block does not contain it. If such a block has assurances or begins an epoch,
+// Imported returns an error that wraps ErrUnknownSet. It must not guess, because a
+// wrong size could hide that a report is available, and a queue could take a live
+// package for dead.
 func (c *Codec) Imported(b *Block) (jamq.Block, error) {
 	if n := len(b.Extrinsic.Assurances); c.version >= V080 && (n > 0 || b.Header.Epoch != nil) {
 		return jamq.Block{}, fmt.Errorf("%w: the block has %d assurances and begins an epoch: %t; use ImportedBy", ErrUnknownSet, n, b.Header.Epoch != nil)

@@ -8,9 +8,8 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// RefineContext is a jamq.RefineContext that can be encoded on its own. The other
-// types of this package contain a jamq.RefineContext; the two types can be
-// converted to each other.
+// RefineContext is a jamq.RefineContext that Encode and Decode accept by itself,
+// outside of a package or report. The two types can be converted into each other.
 type RefineContext jamq.RefineContext
 
 // WorkPackage is a work package (GP 14.2).

@@ -16,21 +16,24 @@ import (
 // mostRounds is how often agreed sends its two requests at most.
 const mostRounds = 3
 
-// agreed returns the block that two answers to ask have in common. It makes two requests at a
-// time. JIP-2 serves no headers that would verify an answer, so that otherwise a single wrong
-// answer would be delivered as a block.
+// agreed asks the node the same question until two answers name the same block,
+// and returns that block. It sends two requests at a time. A single answer is not
+// enough, because JIP-2 serves no headers that would verify it, and a wrong answer
+// would be delivered as a block.
 //
-// Answers of honest nodes differ if a head moves between two requests, or if a gateway passes the
-// requests to several nodes, some of which are behind. agreed then asks again. If two blocks have
-// two answers each, it returns the newer one. Every other answer that contradicts the returned
-// block is passed to note. moves is true if ask is about a head, of which two different answers
-// can both be true unless they have the same hash or the same slot.
+// Answers of honest nodes differ if a head moves between two requests, or if a
+// gateway passes the requests to several nodes, some of which are behind. agreed
+// then asks again. If two blocks have two answers each, it returns the newer one.
+// Every other answer that contradicts the returned block is passed to note. moves
+// is true if the question is about a head. Two different answers about a head can
+// both be true, unless they have the same hash or the same slot.
 //
 // The errors are these:
 //
 //   - the node's Error if both first answers are errors
 //   - any other error of ask, at once
-//   - an error that wraps submit.ErrContradiction if no two answers are equal in mostRounds rounds
+//   - an error that wraps submit.ErrContradiction if no two answers are equal in
+//     mostRounds rounds
 func agreed(ctx context.Context, note func(error), moves bool, ask func(context.Context) (BlockDescriptor, error)) (BlockDescriptor, error) {
 	votes := make(map[BlockDescriptor]int)
 	var refused error // the node's last Error
@@ -78,7 +81,7 @@ func contradiction(a, b BlockDescriptor) error {
 		jamq.HeaderHash(a.HeaderHash), a.Slot, jamq.HeaderHash(b.HeaderHash), b.Slot)
 }
 
-// newest returns the blocks with at least the given number of votes, the newest first.
+// newest returns the blocks with at least the given votes, newest first.
 func newest(votes map[BlockDescriptor]int, least int) (named []BlockDescriptor) {
 	for b, n := range votes {
 		if n >= least {

@@ -40,9 +40,9 @@ type Client struct {
 
 	took atomic.Int64 // nanoseconds that the last answered call took, see answerTime
 
-	// failed, renewing and malformed limit how often the client logs three
-	// faults: a lost connection, a subscription that it could not renew, and a
-	// malformed message. Without these limits a faulty node could fill the log.
+	// failed, renewing and malformed limit how often the client logs three faults:
+	// a lost connection, a subscription that it could not renew, and a malformed
+	// message. A faulty node could otherwise fill the log.
 	failed, renewing, malformed feed.Seldom
 }
 
@@ -144,9 +144,9 @@ func (c *Client) dial(ctx context.Context) (*websocket.Conn, error) {
 // Without this limit a node could send a handshake that never ends.
 const maxHandshake = 256 << 10
 
-// limitedConn is a network connection whose Read fails once a number of bytes
-// have arrived. The client uses it to limit the handshake. left is the number
-// of bytes that may still arrive.
+// limitedConn is a network connection whose Read fails after a number of bytes, so
+// that a node cannot send an endless handshake. left is how many bytes may still
+// arrive.
 type limitedConn struct {
 	net.Conn
 	left int64

@@ -47,9 +47,10 @@ type conn struct {
 	streams map[string]*stream // keys are made by idKey
 	early   earlyUpdates
 	failed  error
-	// doubted is the time of the last event that the node may answer with an error without an id,
-	// although no waiting call has caused that error. For doubtTime after this event, such an error
-	// is not matched to a waiting call: see doubt.
+	// doubted is when the client last did something that the node may answer with
+	// an error that has no id and belongs to no waiting call; see doubt. For
+	// doubtTime after that, an error without an id is not assigned to a waiting
+	// call.
 	doubted time.Time
 }
 
@@ -199,10 +200,10 @@ func (c *conn) receive() ([]byte, error) {
 	}
 }
 
-// take passes a message of the node to the call or subscription that it is for. If raw is a JSON
-// array of messages (a batch), take passes on each of them, and drops those that are not JSON-RPC.
-// The error wraps ErrMalformed if raw itself is not JSON-RPC, or if the batch is empty or has more
-// than maxBatch messages.
+// take passes a message of the node to the call or subscription that waits for it.
+// If raw is a JSON array of messages (a batch), take passes on each of them, and
+// drops those that are not JSON-RPC. The error wraps ErrMalformed if raw itself is
+// not JSON-RPC, or if the batch is empty or has more than maxBatch messages.
 func (c *conn) take(raw []byte) error {
 	batch, isArray := elements(raw, maxBatch)
 	switch {
@@ -241,8 +242,8 @@ func elements(raw []byte, most int) (list []part, isArray bool) {
 	return all[:n], true
 }
 
-// takeOne passes one message to the call or the subscription that it is for, or drops the message
-// if there is no receiver. The error wraps ErrMalformed.
+// takeOne passes one message to the call or subscription that waits for it, or
+// drops the message. The error wraps ErrMalformed.
 func (c *conn) takeOne(raw []byte) error {
 	var m message
 	if err := json.Unmarshal(raw, &m); err != nil {
@@ -279,9 +280,9 @@ func (c *conn) refuse(m *message) {
 	}
 }
 
-// callOf converts the id of an answer to the number of the client's call. It returns false if the
-// id is no such number. Some nodes return the id as text, or as a number with a fraction of zero
-// such as 7.0.
+// callOf converts the id of an answer to the number of the client's call, and
+// returns false if that is impossible. Some nodes return the id as text, or as a
+// number with a fraction of zero such as 7.0.
 func callOf(id part) (uint64, bool) {
 	text := idKey(id)
 	if n, err := strconv.ParseUint(text, 10, 64); err == nil {
@@ -291,10 +292,11 @@ func callOf(id part) (uint64, bool) {
 	return uint64(n), err == nil && n >= 0 && n < 1<<53 && n == math.Trunc(n)
 }
 
-// takeCall removes and returns the call that an answer is for, or returns nil if no call waits for
-// the answer. refused is the error in the answer, or nil. A node that could not read a request
-// answers with an error without an id. takeCall assigns such an error to the only waiting call,
-// unless something else may have caused it: see lone. The caller holds c.mu.
+// takeCall removes and returns the call that waits for an answer, or returns nil
+// if there is none. refused is the error in the answer, or nil. A node that could
+// not read a request answers with an error without an id. takeCall assigns such an
+// error to the only waiting call, unless something else may have caused it; see
+// lone. The caller holds c.mu.
 func (c *conn) takeCall(m *message, refused *Error) *request {
 	id, ok := callOf(m.ID)
 	if !present(m.ID) && refused != nil {
@@ -308,9 +310,9 @@ func (c *conn) takeCall(m *message, refused *Error) *request {
 	return r
 }
 
-// lone returns the id of the only waiting call. certain is true if an error without an id must be
-// for this call, because no other call waits and doubt was not called within doubtTime. The caller
-// holds c.mu.
+// lone returns the id of the only waiting call. certain is true if an error
+// without an id must belong to this call, because no other call waits and doubt
+// was not called within doubtTime. The caller holds c.mu.
 func (c *conn) lone() (id uint64, certain bool) {
 	if len(c.pending) != 1 || time.Since(c.doubted) < doubtTime {
 		c.doubt() // the next such error may be for the same message
@@ -322,8 +324,8 @@ func (c *conn) lone() (id uint64, certain bool) {
 	return id, certain
 }
 
-// doubtTime is the longest time that the node is expected to take for an answer. If doubt was not
-// called for this long, an error without an id is for the only call that waits.
+// doubtTime is how long the node may take for an answer. If doubt was not called
+// for this long, an error without an id belongs to the only waiting call.
 const doubtTime = time.Minute
 
 // doubt records that the node may now send an error without an id that belongs to no waiting call.

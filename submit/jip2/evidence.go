@@ -29,37 +29,33 @@ type fate struct {
 	stage  stage
 	core   jamq.CoreIndex
 	report common.Hash
-	// since is the slot of the block in which the package reached its stage:
-	// the block that reported the package or, at stage available, the block in
-	// which its report became available.
+	// since is the slot in which the package reached its stage: when the package
+	// was reported or, at stage available, when its report became available.
 	since jamq.Slot
 }
 
-// answer is the information that the node has given about a package after a
-// given block.
+// answer is a node's answer about a package after a given block.
 type answer struct {
 	status WorkPackageStatus
 	taken  bool // the service's value shows that it has accumulated the package
 	// takenLater is true if the node could not answer for this block, but its
-	// answer for a later block shows that the service had accumulated the
-	// package by then. The method earlier has then derived the answer for this
-	// block from the later one.
+	// answer for a later block shows that the service had accumulated the package
+	// by then. The answer for this block was then derived from the later one; see
+	// earlier.
 	takenLater bool
 }
 
-// shown lists the effects of a block on a package, as far as the node's answers
-// show them.
+// shown contains what a block did to a package according to the node's answers.
 type shown struct{ reports, makesAvailable, condemns, accumulates bool }
 
-// next derives the effect of a block on a package, and the package's fate after
-// the block. f is the fate after the block's parent, slot is the slot of the
-// block, and expires means that no later block can report the package.
+// next derives what a block did to a package, and the package's fate after the
+// block. f is the fate after the block's parent, slot is the block's slot, and
+// expires means that no later block can report the package.
 //
-// If takenLater is set, it is unknown in which of several blocks the package
-// was accumulated. next then chooses the latest possible block. Any later
-// choice would make the package look dead for some blocks. An earlier choice
-// could be wrong for a fork that branches off in between, on which the package
-// is not accumulated.
+// If takenLater is set, it is unknown in which of several blocks the package was
+// accumulated. next then chooses the latest possible block. Any later choice would
+// make the package look dead for some blocks. An earlier choice could be wrong for
+// a fork that branches off in between, on which the package is not accumulated.
 func (f fate) next(spec *jamq.ChainSpec, slot jamq.Slot, expires bool, a *answer) (fate, shown) {
 	var s shown
 	nowTaken := a.taken || a.takenLater && (f.stage == unseen && expires && a.status.Failed != nil || f.stage == available && slot >= f.since.Add(spec.EpochLength))
@@ -101,8 +97,8 @@ func (s *WorkPackageStatus) report() *Reported {
 	return nil
 }
 
-// settled reports whether the fate is final: no block after the block with this
-// fate can change it. slot is the slot of that block.
+// settled reports whether no later block can change the fate. slot is the slot of
+// the block with this fate.
 func (f fate) settled(spec *jamq.ChainSpec, slot jamq.Slot) bool {
 	switch f.stage {
 	case taken, lost:
@@ -113,11 +109,11 @@ func (f fate) settled(spec *jamq.ChainSpec, slot jamq.Slot) bool {
 	return false
 }
 
-// earlier derives what the node would have answered about a package at an older block, the
-// ancestor, from its answer a at a later block. The feed uses it if the node no longer has the
-// ancestor's state. ancestor is the index of the older block in the list of fetched blocks.
-// position returns the index of a block in that list, or false if the block is older than the
-// list.
+// earlier estimates the node's answer about a package after an older block, whose
+// state the node no longer has. It derives the answer from a, the answer after a
+// later block. ancestor is the older block's index in the list of fetched blocks.
+// position returns the index of a block in that list, or false if the block is
+// older than the list.
 func (a *answer) earlier(ancestor int, position func(jamq.HeaderHash) (int, bool)) answer {
 	after := func(d BlockDescriptor) bool {
 		at, there := position(jamq.HeaderHash(d.HeaderHash))

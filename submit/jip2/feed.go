@@ -72,9 +72,9 @@ type FeedConfig struct {
 
 const (
 	defaultMaxGap = 131_072
-	// defaultFinalEvery is the number of blocks after which the feed reports
-	// finality while it closes a long gap. The queue can hold four times as
-	// many blocks that are not final, so that it does not fill up in between.
+	// defaultFinalEvery is after how many blocks the feed reports finality while
+	// it closes a long gap. The queue can hold four times as many blocks that are
+	// not final, so it does not fill up in between.
 	defaultFinalEvery = 4096
 )
 
@@ -105,11 +105,11 @@ type Feed struct {
 	finalEvery int          // defaultFinalEvery, lower in tests
 	asked      atomic.Int64 // nanoseconds of the last answer about a package, see answerTime
 
-	// Only the goroutine that runs Follow uses these three fields. apart
-	// records for how long the node's chain has not continued the delivered
-	// blocks. oldest is the slot of the oldest block that the node has on such
-	// a chain, or 0. fullAt is the node's final block when the sink last had no
-	// room for more blocks, or zero if the sink has never been full.
+	// Only the goroutine that runs Follow uses these three fields. apart records
+	// for how long the node's chain has contradicted the delivered blocks. oldest
+	// is the slot of the oldest block that the node has on such a chain, or 0.
+	// fullAt is the node's final block when the sink last had no room for more
+	// blocks, or zero if the sink was never full.
 	apart  feed.Contradiction
 	oldest jamq.Slot
 	fullAt jamq.HeaderHash

@@ -80,10 +80,10 @@ func (f *Feed) fetch(ctx context.Context, head BlockDescriptor) ([]step, error) 
 	return steps, nil
 }
 
-// exclude returns the error for a head whose chain does not contain the
-// finalized block. A wrong parent among the fetched blocks would also lead to
-// such a chain. exclude therefore forgets the parents of all blocks that are
-// not delivered yet, so that the next attempt requests them again.
+// exclude returns the error for a head whose chain does not contain the finalized
+// block. Because a single wrong parent would also lead to such a chain, exclude
+// forgets the parents of all blocks that are not delivered yet. The next attempt
+// then requests them again.
 func (f *Feed) exclude(head BlockDescriptor) error {
 	f.mu.Lock()
 	clear(f.learned)
@@ -113,11 +113,12 @@ func (f *Feed) checkBehind(head BlockDescriptor) error {
 	return fmt.Errorf("the node is behind: its head %s is of slot %d, and the finalized block %s of slot %d", hash, head.Slot, final.Hash, final.Slot)
 }
 
-// unconnected returns the error for a block whose parent the node does not
-// have, because the node follows another chain or has pruned blocks. A node
-// that is still synchronizing obtains older blocks over time. The time until
-// FeedConfig.LostAfter therefore begins again whenever an older block has been
-// reached.
+// unconnected returns the error for a block whose ancestors the feed cannot fetch
+// down to a delivered block, because the node does not have the parent of oldest.
+// Either the node follows another chain, or it has pruned blocks, or it is still
+// synchronizing. A node that synchronizes obtains older blocks over time, so the
+// time until FeedConfig.LostAfter begins again whenever the feed has reached an
+// older block.
 func (f *Feed) unconnected(oldest BlockDescriptor, err error) error {
 	if oldest.Slot < f.oldest {
 		f.agree()
@@ -130,9 +131,8 @@ func (f *Feed) unconnected(oldest BlockDescriptor, err error) error {
 		feed.ErrApart, jamq.HeaderHash(oldest.HeaderHash), oldest.Slot, final.Hash, final.Slot, err)
 }
 
-// checkSlot returns an error if the node now names another slot for a block
-// than the slot with which the block was delivered. The sink could not correct
-// the slot.
+// checkSlot returns an error if the node now names a block's slot differently than
+// when the block was delivered, because the sink could not correct the slot.
 func (f *Feed) checkSlot(b BlockDescriptor) error {
 	n := f.tree.Get(jamq.HeaderHash(b.HeaderHash))
 	if n == nil || n.Slot == b.Slot {
@@ -142,8 +142,8 @@ func (f *Feed) checkSlot(b BlockDescriptor) error {
 }
 
 // learnAll fetches the node's answers about the packages for each of the given
-// blocks. If an answer fails, those that have already arrived are kept for the
-// next call.
+// blocks. If a request fails, the answers for the other blocks are kept, and the
+// next call does not request them again.
 func (f *Feed) learnAll(ctx context.Context, steps []step, packages map[jamq.PackageHash]watched) error {
 	return someAtOnce(len(steps), f.blocksAtOnce, func(i int) error {
 		return f.learnAnswers(ctx, &steps[i], packages, i == len(steps)-1)
@@ -275,9 +275,9 @@ func (f *Feed) askParent(ctx context.Context, of jamq.HeaderHash) (BlockDescript
 	return parent, err
 }
 
-// isNew reports whether the feed should fetch the ancestors of a block in
-// advance. This is so if the block is newer than the finalized one, nothing is
-// known about it yet, and there is room for more of the node's answers.
+// isNew reports whether the feed should fetch the ancestors of a block in advance:
+// the block is newer than the finalized one, the node's answer about it is not
+// known yet, and there is room for more answers.
 func (f *Feed) isNew(block BlockDescriptor) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -293,9 +293,8 @@ func (f *Feed) noteNamed(best BlockDescriptor) {
 	f.named = best
 }
 
-// packages returns a copy of the watched packages, for use while blocks are
-// fetched. A copy is enough, because a package that is watched later has not
-// been sent yet and cannot be in these blocks.
+// packages returns a copy of the watched packages for a fetch of blocks. A package
+// that is watched later was not sent yet, so it cannot be in these blocks.
 func (f *Feed) packages() map[jamq.PackageHash]watched {
 	f.mu.Lock()
 	defer f.mu.Unlock()

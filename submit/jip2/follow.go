@@ -103,14 +103,15 @@ func (f *Feed) catchUp(ctx context.Context, to submit.ChainSink) error {
 	return f.checkApart(at, moved || full, undelivered, notFinal)
 }
 
-// checkApart combines the errors of delivering the node's best and its final block. If one of these
-// blocks has been apart from the delivered blocks for longer than FeedConfig.LostAfter, the error
-// wraps ErrHistoryLost.
+// checkApart joins the errors of delivering the node's best and final block. It
+// adds ErrHistoryLost if the node's chain has contradicted the delivered blocks
+// for longer than FeedConfig.LostAfter.
 //
-// The best block counts only if the feed does not advance. If its chain excludes the finalized
-// block, the node's own final block must also be older than that of the feed. In all other cases
-// the node contradicts itself and not the delivered blocks. Any other error of the best block holds
-// up neither finality nor the end of a contradiction.
+// A best block that contradicts them counts only if the feed makes no other
+// progress. If the best block's chain excludes the finalized block, the node's
+// final block must also be older than the feed's. Otherwise the node contradicts
+// itself and not the delivered blocks. Any other error of the best block delays
+// neither finality nor the end of a contradiction.
 func (f *Feed) checkApart(final jamq.HeaderHash, advances bool, best, notFinal error) error {
 	n := f.tree.Get(final)
 	older := n == nil || n.Height < f.tree.Finalized().Height
@@ -150,9 +151,10 @@ func (f *Feed) askHeads(ctx context.Context) (final, best BlockDescriptor, err e
 	return final, best, err
 }
 
-// deliver imports the blocks up to a head into the sink, parents first, and makes the head the best
-// block. The earlier blocks look to the queue like a branch that is not the best, so that it
-// decides only at the head. A very long gap is an exception: see importAll.
+// deliver imports the blocks up to a head into the sink, parents first, and makes
+// the head the best block. To the queue, the blocks before the head look like a
+// branch that is not the best, so the queue decides only at the head. A very long
+// gap is an exception; see importAll.
 func (f *Feed) deliver(ctx context.Context, to submit.ChainSink, head, final BlockDescriptor) error {
 	if head.HeaderHash == (Hash{}) {
 		return fmt.Errorf("%w: the best block is the block of zeros", ErrMalformed)
@@ -202,7 +204,7 @@ func (f *Feed) deliverFinal(ctx context.Context, to submit.ChainSink, final Bloc
 // fails. In a long gap, importAll reports finality from time to time, so that the queue can forget
 // old blocks before it is full.
 func (f *Feed) importAll(ctx context.Context, to submit.ChainSink, steps []step, best bool, final BlockDescriptor) error {
-	// All blocks up to the index sure are final. It is -1 if none of them is known to be final.
+	// All blocks up to the index sure are final; -1 means none is known to be.
 	sure := slices.IndexFunc(steps, func(s step) bool { return s.HeaderHash == final.HeaderHash })
 	for i := range steps {
 		n, block := f.build(&steps[i])
@@ -255,9 +257,9 @@ func (f *Feed) makeBest(ctx context.Context, to submit.ChainSink, n *node) error
 	return f.chain().MakeBest(ctx, to, n, true)
 }
 
-// build makes the block that the queue receives, based on the node's answers. The block contains
-// only the rollup's own packages, because JIP-2 shows no others. build also returns the node that
-// the caller adds to the feed's tree for this block.
+// build makes the block that the queue receives, from the node's answers. The
+// block contains only the rollup's own packages, because JIP-2 shows no others.
+// build also returns the node that represents the block in the feed's tree.
 func (f *Feed) build(s *step) (*node, jamq.Block) {
 	parent := f.tree.Get(s.parent)
 	n := parent.Child(jamq.HeaderHash(s.HeaderHash), s.Slot, make(fates, len(s.answers)))
@@ -296,11 +298,12 @@ func (f *Feed) build(s *step) (*node, jamq.Block) {
 	return n, block
 }
 
-// makeRoom resolves contradictions between the node's answers about cores, because a core can hold
-// only one report at a time:
+// makeRoom resolves contradictions between the node's answers about cores, because
+// a core can hold only one report at a time:
 //
-//   - If a new report names a core on which another watched package still seems to be, the status
-//     of that package is stale. Its report must have become available.
+//   - If a new report is on the core of another watched package, whose status
+//     still says Reported, that status is stale. The older report must have become
+//     available.
 //   - If two new reports name the same core, only the first one is kept.
 func (f *Feed) makeRoom(n *node, block *jamq.Block, order []jamq.PackageHash) {
 	busy := make(map[jamq.CoreIndex]jamq.PackageHash)
@@ -371,7 +374,7 @@ func (f *Feed) expired(w *watched) bool {
 	return final.Slot >= w.context.LookupAnchorSlot.Add(f.spec.MaxLookupAnchorAge)
 }
 
-// ascending returns the hashes in ascending order and without duplicates, as an encoded refine
+// ascending returns the hashes sorted and without duplicates, as an encoded refine
 // context requires.
 func ascending(hashes []jamq.PackageHash) []jamq.PackageHash {
 	out := slices.Clone(hashes)

@@ -88,8 +88,8 @@ func (l *listener) hear(ctx context.Context, subscribe func(context.Context) (*S
 	}
 }
 
-// named fetches the ancestors of a head, one after the other, until it reaches
-// a known block. The next time that the feed catches up, it uses these answers.
+// named fetches the ancestors of a head, one after the other, down to a known
+// block, so that the feed already knows them when it next catches up.
 func (l *listener) named(ctx context.Context, head BlockDescriptor, best bool) {
 	f := l.feed
 	if headers.CheckAhead(f.clock, time.Now(), head.Slot) != nil {

@@ -301,11 +301,11 @@ func notUnderstood(err error) bool {
 	return errors.As(err, &e) && e.Code <= CodeInvalidRequest && e.Code >= CodeInvalidParams
 }
 
-// classify adds a class to the error of a submission, for submit.ClassOf. An
-// error that is not an answer of the node is Retryable, because the request may
-// have arrived. An answer with code 0 may hold only for this node at this time,
-// for example because the node is a validator that accepts no submissions. Its
-// class is therefore OtherGuarantor.
+// classify adds to the error of a submission the class that submit.ClassOf
+// returns. If the node has not answered, the class is Retryable, because the
+// request may have arrived. An answer with code 0 may hold only for this node, for
+// example because it is a validator that accepts no submissions. The class is then
+// OtherGuarantor.
 func classify(err error) error {
 	var e *Error
 	switch {

@@ -61,11 +61,10 @@ func join(first, second error) error {
 	return fmt.Errorf("%w; %w", first, second)
 }
 
-// probeRoot checks a node's answer, root and err, about a root of its best
-// block. It returns an error if the node does not know the root. If the node
-// does not have the block yet, that is no error, because the node may have it
-// soon. A state root is never zero; a BEEFY root is zero only in the case that
-// probeBeefyRoot describes.
+// probeRoot checks that the node knows a root of its best block. The arguments are
+// the node's answer. If the node does not have the block yet, probeRoot returns no
+// error, because the node may have it soon. A zero root is an error; see
+// probeBeefyRoot for the exception.
 func probeRoot(root Hash, err error) error {
 	switch refused := new(Error); {
 	case errors.As(err, &refused) && refused.Code == CodeBlockUnavailable:

@@ -67,8 +67,7 @@ type stream struct {
 	id     part
 }
 
-// attached records the connection on which the subscription is now open, and
-// the id that the node gave it there.
+// attached notes the subscription's new connection and its id there.
 func (s *stream) attached(c *conn, id part) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -168,9 +167,9 @@ func Subscribe[T any](ctx context.Context, c *Client, method string, params ...a
 		return nil, ErrClosed
 	}
 	c.subs[s.stream] = struct{}{}
-	// If the connection broke meanwhile, the next one may not know this
-	// subscription. Subscribe closes that connection too, so that the one after
-	// it renews the subscription.
+	// The connection may have been replaced in the meantime, and the new one may
+	// not know this subscription. Closing it too makes the client connect again
+	// and renew all subscriptions.
 	if c.conn != conn {
 		if c.conn != nil {
 			c.conn.close()

@@ -65,8 +65,7 @@ func (c *conn) notify(m *message) {
 	}
 }
 
-// pass gives an update to the reader of a subscription, either the value or the
-// error in it.
+// pass gives the value or the error of an update to a subscription's reader.
 func (c *conn) pass(n *notification, s *stream) {
 	if err := errorOf(n.Error); err != nil {
 		s.errors.Do(func() { c.log.Warn("the JAM node sent an error for a subscription", "method", s.method, "err", err) })
@@ -76,12 +75,12 @@ func (c *conn) pass(n *notification, s *stream) {
 	s.deliver(n.Result, nil)
 }
 
-// earlyUpdates holds updates that arrived before the answer to the call that
-// opens their subscription. The keys are the ids of the subscriptions, and only
-// the newest update of each is kept. JIP-2 does not promise that the answer
-// arrives first, and nodes that send from several threads may reverse the
-// order. Without earlyUpdates the first update would be lost, and if the value
-// seldom changes, no other would follow for a long time.
+// earlyUpdates holds updates that arrived before the answer to the call that opens
+// their subscription. The keys are the ids of the subscriptions, and only the
+// newest update of each is kept. JIP-2 does not promise that the answer arrives
+// first, and nodes that send from several threads may reverse the order. Without
+// earlyUpdates, the first update would be lost, and the next one might come only
+// after a long time.
 type earlyUpdates map[string]earlyUpdate
 
 type earlyUpdate struct {
@@ -107,10 +106,9 @@ func (c *conn) holdEarly(method string, n *notification) {
 	c.early[n.id()] = earlyUpdate{method, notification{Result: bytes.Clone(n.Result), Error: bytes.Clone(n.Error)}}
 }
 
-// takeEarly removes and returns the update that arrived before the client knew
-// the subscription with the given method and id. It returns nil if there is
-// none. It also drops the early updates that no waiting call can need any more.
-// The caller holds c.mu.
+// takeEarly removes and returns the update that arrived before the subscription
+// with the given method and id was known; nil if there is none. It also drops the
+// early updates that no waiting call can need any more. The caller holds c.mu.
 func (c *conn) takeEarly(method string, id part) *notification {
 	found, there := c.early[idKey(id)]
 	delete(c.early, idKey(id))

@@ -24,16 +24,17 @@ func (v *View) Assign(c *Rules, now time.Time, jobs []Job, reverting []Refusal, 
 	return assigned, *Join(Join(&refused, delayed), v.fill(pending, assigned))
 }
 
-// assign gives nonces and prices to jobs. A request that the executor made itself
-// gets a nonce from a gap, and every other request gets the next new nonce. assign
-// returns in later the jobs that cannot be sent now, with the reason:
+// assign gives nonces and prices to jobs. A no-op request that the executor made
+// itself gets a nonce from a gap, and every other request gets the next new nonce.
+// The jobs that cannot be sent now are returned in later, with one of these
+// reasons:
 //
 //   - The balance does not cover the job.
 //   - The job's price limit is below the base fee.
 //   - The job's gas is unknown.
 //
-// If a job is delayed, the later members of its group are left out as well, so that
-// the group keeps its order.
+// If a job is delayed, assign also leaves out the later members of its group, so
+// that the group keeps its order.
 func (v *View) assign(c *Rules, jobs []Job) (out []Job, later []Refusal) {
 	if v.LastLook == nil {
 		return nil, nil
@@ -60,8 +61,8 @@ func (v *View) assign(c *Rules, jobs []Job) (out []Job, later []Refusal) {
 			out = append(out, j)
 		}
 	}
-	// Sort by nonce, because signing stops at the first job that fails: the nonces
-	// signed until then have no gap between them.
+	// Signing stops at the first job that fails. In the order of nonces, the jobs
+	// signed until then leave no gap.
 	slices.SortStableFunc(out, func(x, y Job) int { return cmp.Compare(x.Nonce, y.Nonce) })
 	return out, later
 }
@@ -72,10 +73,9 @@ type allocator struct {
 	gaps []uint64
 }
 
-// nonce returns the next free nonce, and false if there is none. own means that the
-// executor made the request itself. Such a request may only fill a gap, and any
-// other request may only get a new nonce, because an unknown transaction may still
-// use a nonce in a gap.
+// nonce returns the next free nonce, and false if there is none. own means that
+// the executor made the request itself, to fill a gap. Only such a request may get
+// a nonce from a gap, because an unknown transaction may still use that nonce.
 func (a *allocator) nonce(own bool) (uint64, bool) {
 	switch {
 	case own && len(a.gaps) > 0:

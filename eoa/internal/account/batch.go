@@ -8,8 +8,8 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// Batch contains all changes of one or several decisions, for the store to write. A
-// store writes either the whole batch or nothing of it.
+// Batch contains the changes that one or several decisions make to an account, for
+// the store to write. A store writes either the whole batch or nothing of it.
 type Batch struct {
 	// Head is the new head of the account. Head.Version is still the version on
 	// which the decision was based. If the store has another version by now, it
@@ -30,9 +30,9 @@ type Batch struct {
 	// carried out.
 	Done []uint64
 	// Drop contains the records whose history the store deletes, because
-	// [Retention] no longer keeps it. The store still keeps the key, id, state and
-	// digest of each. From then on, Get and Submit return a record with only these
-	// fields, and List and ByHash no longer find it.
+	// [Retention] no longer keeps it. For each, the store keeps only the key, id,
+	// state and digest, and Get and Submit return a record with only these fields.
+	// List and ByHash no longer find it.
 	Drop []Record
 	// Add contains new requests that the executor makes itself. The store accepts
 	// them in the same way as Submit does, except that it skips a request whose key
@@ -57,8 +57,7 @@ func Join(b *Batch, next Batch) *Batch {
 	return &next
 }
 
-// Batch returns a batch with the current head and no changes. Each decision starts
-// from it.
+// Batch returns a batch without changes, in which a decision then records its own.
 func (v *View) Batch() Batch {
 	h := v.Head
 	h.Gaps, h.Resets = slices.Clone(h.Gaps), slices.Clone(h.Resets)
@@ -66,8 +65,8 @@ func (v *View) Batch() Batch {
 }
 
 // Changes reports whether b must be written to the store. A batch that only raises
-// Floor or moves Since later need not be written, because the next worker reads the
-// same from the chain.
+// Head.Floor or moves Head.Since later need not be written, because the next
+// worker learns the same from the chain.
 func (v *View) Changes(b *Batch) bool {
 	old := &v.Head
 	return len(b.Records)+len(b.Events)+len(b.Done)+len(b.Add)+len(b.Drop) > 0 || b.Head.Next != old.Next || b.Head.Started != old.Started || b.Head.Count != old.Count ||
@@ -84,9 +83,9 @@ func (b *Batch) addEvent(now time.Time, kind EventKind, r *Record) {
 	b.Events = append(b.Events, e)
 }
 
-// changeState sets the state of r and adds an event about it. If nextStates forbids
-// the change, there is a bug in this package, and changeState panics so that the
-// wrong state is never stored.
+// changeState sets the state of r and adds an event about it. It panics if
+// nextStates forbids the change, because this is a bug in this package and the
+// wrong state must not be stored.
 func (b *Batch) changeState(now time.Time, r *Record, to State, kind EventKind) {
 	if !r.State.canBecome(to) {
 		panic(fmt.Sprintf("eoa: record %d cannot become %v from %v", r.ID, to, r.State))

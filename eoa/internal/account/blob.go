@@ -10,7 +10,8 @@ import (
 )
 
 // This file has the rules of blob transactions (EIP-4844), except for their fields
-// and prices. The comment of [Blob] explains the transactions themselves.
+// and prices. The comment of the kind [Blob] explains blob transactions
+// themselves.
 
 const (
 	// MaxBlobs is the maximum number of blobs in a request: the limit of one
@@ -35,7 +36,7 @@ const (
 // BLS_MODULUS).
 var scalarOrder = uint256.MustFromHex("0x73eda753299d7d483339d80809a1d80553bda402fffe5bfeffffffff00000001").Bytes32()
 
-// validateBlobs returns an error if the request could never be executed because of its blobs.
+// validateBlobs returns an error if the request's blobs make it invalid.
 func (r *Request) validateBlobs() error {
 	if r.Kind != Blob {
 		if len(r.Blobs) > 0 || r.MaxBlobFee != nil {

@@ -77,8 +77,8 @@ func (v *View) sendQueue() iter.Seq[*Record] {
 	}
 }
 
-// SendTimes iterates over the times at which the records of the send queue must be
-// sent next. The executor sleeps until the earliest of them.
+// SendTimes iterates over the times at which the signed transactions must be sent
+// next. The executor sleeps until the earliest of these times.
 func (v *View) SendTimes(c *Rules, now time.Time) iter.Seq[time.Time] {
 	return func(yield func(time.Time) bool) {
 		for r := range v.sendQueue() {
@@ -89,8 +89,7 @@ func (v *View) SendTimes(c *Rules, now time.Time) iter.Seq[time.Time] {
 	}
 }
 
-// sendAt returns the time at which a record must be sent next; the zero time means
-// at once.
+// sendAt returns when a record must be sent next; zero means at once.
 func (v *View) sendAt(c *Rules, now time.Time, r *Record) time.Time {
 	last, sent := v.sent[r.ID]
 	a := &r.Attempts[sendable(r)]
@@ -107,9 +106,9 @@ func (v *View) sendAt(c *Rules, now time.Time, r *Record) time.Time {
 	return last.at.Add(backoff.Wait(c.Retry, MaxRetry, last.tries))
 }
 
-// lacksPredecessor reports whether a node may lack the transaction with the nonce
-// before that of r. Then r waits until that transaction has been sent again and a
-// node has accepted it, when makeFollowersDue lets r be sent.
+// lacksPredecessor reports whether the nodes may lack the transaction before r, so
+// that they would refuse r. The executor then waits with r until a node has
+// accepted that transaction, when makeFollowersDue makes r due.
 func (v *View) lacksPredecessor(r *Record) bool {
 	at, held := v.find(r.Nonce - 1)
 	if !held || !v.Open[at].inFlight() || r.Nonce <= v.Latest() {
@@ -119,9 +118,9 @@ func (v *View) lacksPredecessor(r *Record) bool {
 	return before.gap || before.tries > 0
 }
 
-// makeFollowersDue lets transactions be sent at once that nodes have refused only
-// because the nonce before was missing. It begins at the given nonce, now that a
-// node has the transaction before it.
+// makeFollowersDue makes transactions due at once if nodes refused them only
+// because the transaction before was missing. It begins with the given nonce,
+// because a node now has the transaction before it.
 func (v *View) makeFollowersDue(nonce uint64) {
 	for at, _ := v.find(nonce); at < len(v.Open); at++ {
 		r := &v.Open[at]
@@ -133,16 +132,16 @@ func (v *View) makeFollowersDue(nonce uint64) {
 	}
 }
 
-// makeDueIfPoolWasFull lets the transaction with the given nonce be sent at once if
-// a node has refused it because its pool was full. The transaction before it has
-// just been mined, so there may be room now.
+// makeDueIfPoolWasFull makes the transaction with the given nonce due at once if a
+// node refused it because its pool was full. The transaction before it has just
+// been mined, so there may be room now.
 func (v *View) makeDueIfPoolWasFull(nonce uint64) {
 	if at, held := v.find(nonce); held && Classify(v.Open[at].Newest().Why) == ReasonFull && v.Open[at].Newest().Result == Rejected {
 		delete(v.sent, v.Open[at].ID)
 	}
 }
 
-// makePredecessorDue lets the transaction before nonce be sent at once, because a
+// makePredecessorDue makes the transaction before nonce due at once, because a
 // node has just answered that it lacks that transaction. This happens only once;
 // after that, the usual back-off applies.
 func (v *View) makePredecessorDue(nonce uint64) {
@@ -183,8 +182,8 @@ func (v *View) ApplyResults(c *Rules, now time.Time, out []Outgoing, results []S
 	return b
 }
 
-// resendDue reports whether any attempt that a node has accepted must be sent again
-// now, or was sent again without a certain answer.
+// resendDue reports whether any transaction that a node has accepted still waits
+// to be sent again: it is due now, or its last send had no certain answer.
 func (v *View) resendDue(c *Rules, now time.Time) bool {
 	for r := range v.sendQueue() {
 		if r.Attempts[sendable(r)].Result == Accepted && (v.sent[r.ID].tries > 0 || !now.Before(v.sendAt(c, now, r))) {
@@ -194,8 +193,8 @@ func (v *View) resendDue(c *Rules, now time.Time) bool {
 	return false
 }
 
-// SetQuietUntil stops all calls to the node for the wait that the node requested,
-// which counts as at least Config.Retry and at most MaxRetry.
+// SetQuietUntil stops all calls to the node for as long as the node has asked.
+// Waits below Config.Retry or above MaxRetry count as these limits.
 func (v *View) SetQuietUntil(c *Rules, now time.Time, wait time.Duration) {
 	v.Quiet = now.Add(min(max(wait, c.Retry), MaxRetry))
 }

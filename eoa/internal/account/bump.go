@@ -31,8 +31,8 @@ func (v *View) Bumps(c *Rules, now time.Time) ([]Job, Batch) {
 		if v.LastLook == nil || !r.inFlight() || r.Nonce < v.LastLook.Latest {
 			continue
 		}
-		// This transaction pays enough, so only the transactions before it keep it
-		// from being mined.
+		// This transaction pays enough: it waits only for the transactions before
+		// it.
 		blocked := !head && v.pays(r) && !r.Urgent && r.reasonToSignAgain() == ReasonNone
 		head = false
 		if blocked || len(jobs) == c.Batch || !v.bumpDue(c, now, r) {
@@ -106,8 +106,8 @@ func (v *View) pays(r *Record) bool {
 	return !tip.Lt(half)
 }
 
-// errNotLower is returned by reprice if a node demands a lower price, but a lower
-// price would not cover the base fee now.
+// errNotLower is returned by reprice if a node demands a lower price than before,
+// but a lower price would not cover the base fee now.
 var errNotLower = errors.New("eoa: a lower price would not pay the base fee")
 
 // reprice returns the prices for signing a record again. Usually they are above
@@ -146,8 +146,7 @@ func (v *View) reprice(c *Rules, r *Record) (Fees, error) {
 	return fees, err
 }
 
-// offered returns, for each kind of price, the highest that any attempt of the
-// record offers.
+// offered returns the highest prices that the record's attempts offer.
 func (r *Record) offered() (f Fees) {
 	for k := range r.Attempts {
 		if a := &r.Attempts[k]; !a.Void {

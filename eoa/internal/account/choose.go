@@ -2,11 +2,11 @@ package account
 
 import "time"
 
-// Choose selects the requests that may get nonces now, in the order in which they
-// should get them. pending contains the requests without a nonce, the most urgent
-// first. Choose returns no more requests than may be in flight in addition to the
-// current ones. The batch ends the requests whose deadline has passed, and the
-// no-op requests whose gap has gone.
+// Choose selects the waiting requests that may get nonces now, in the order in
+// which they should get them. pending contains the requests without a nonce, the
+// most urgent first. Choose stops when the limit of requests in flight is reached.
+// The batch ends the requests whose deadline has passed, and the no-op requests
+// that no longer have a gap to fill.
 func (v *View) Choose(c *Rules, now time.Time, pending []Record) ([]Job, Batch) {
 	b := v.Batch()
 	room, free, pools := v.Room(c), v.free(), v.pools()
@@ -77,8 +77,7 @@ func (v *View) Room(c *Rules) int {
 	return max(most-n, min(len(v.Head.Gaps), c.Batch))
 }
 
-// groupsInFlight returns the groups that have members in flight. The value is the
-// highest nonce of these members plus one.
+// groupsInFlight returns each group in flight with its highest nonce plus one.
 func (v *View) groupsInFlight() map[string]uint64 {
 	ahead := map[string]uint64{}
 	for i := range v.Open {
@@ -127,8 +126,8 @@ func (p *pools) takes(k Kind) bool {
 	return p.blobs == 0
 }
 
-// filler returns the kind of no-op that fills the gap at nonce. It must go into the
-// same pool as the transaction behind the gap, so it is Blob if that one is.
+// filler returns the kind of no-op that can fill the gap at nonce: Blob if a blob
+// transaction follows the gap, because nodes must keep both in the same pool.
 func (v *View) filler(nonce uint64) Kind {
 	at, _ := v.find(nonce)
 	if at < len(v.Open) && v.Open[at].Kind == Blob {

@@ -19,8 +19,8 @@ const (
 	// ReasonNonceTooLow means that a transaction with this nonce has been mined. It
 	// may be the very transaction that was sent.
 	ReasonNonceTooLow
-	// ReasonNonceGap means that the node lacks the transaction with the nonce
-	// before, and keeps no transactions behind a missing one.
+	// ReasonNonceGap means that the node lacks the transaction with the preceding
+	// nonce, and keeps no transactions behind a missing one.
 	ReasonNonceGap
 	// ReasonReplacement means that the node has another transaction with this
 	// nonce, and that the new one does not pay enough more to replace it.
@@ -36,8 +36,9 @@ const (
 	ReasonInvalid
 	// ReasonBusy means that the node asked the caller to wait before the next call.
 	ReasonBusy
-	// ReasonGasLimit means that the gas limit is above that of a block, or above
-	// the limit per transaction (EIP-7825). The node may accept a lower one.
+	// ReasonGasLimit means that the transaction's gas limit is above that of a
+	// block, or above the limit per transaction (EIP-7825). The node may accept
+	// the transaction with a lower gas limit.
 	ReasonGasLimit
 	// ReasonFeeCap means that gas limit times price exceeds the most that this node
 	// relays (geth's --rpc.txfeecap). Another node may accept the transaction, or
@@ -113,7 +114,7 @@ func (m *meaning) begins(answer string) bool {
 }
 
 // begins reports whether answer begins with the known text, in whole words. A star
-// in text stands for any text.
+// in text stands for any words.
 func begins(answer, text string, reason Reason) bool {
 	for i, part := range strings.Split(text, "*") {
 		at := strings.Index(answer, part)

@@ -8,8 +8,8 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// Questions returns what must be asked about the account's records before Confirm
-// can decide on a Look:
+// Questions returns what the executor must ask the node before [View.Confirm] can
+// use look, the node's report about the account:
 //
 //   - whether any attempt is in a block, for requests whose nonces are used or
 //     promised to be used
@@ -38,10 +38,10 @@ func (v *View) Questions(look *Look) Questions {
 	return q
 }
 
-// Confirm decides on the records in flight and in blocks, from a Look that
-// [View.Trust] has accepted and the answers to the questions. A record may now be
-// mined, confirmed or final, a reorg may have removed its block, or something else
-// may have used its nonce.
+// Confirm updates the records in flight and in blocks. It uses look, a report of
+// the node that [View.Trust] has accepted, and the node's answers to the
+// questions. A record may now be mined, confirmed or final, a reorg may have
+// removed its block, or something else may have used its nonce.
 func (v *View) Confirm(c *Rules, now time.Time, look *Look, answers *Answers) Batch {
 	b := v.Batch()
 	before := v.LastLook
@@ -87,8 +87,8 @@ func (v *View) Confirm(c *Rules, now time.Time, look *Look, answers *Answers) Ba
 	return b
 }
 
-// applyCounts updates the nonces in the head from a Look: the next nonce must not
-// be a used one, and a nonce that has been used is no longer a gap.
+// applyCounts updates the nonces in the head from the transaction counts in look:
+// the next nonce must not be a used one, and a used nonce is no longer a gap.
 func (v *View) applyCounts(b *Batch, c *Rules, now time.Time, look *Look) {
 	v.findUnknownUse(b, c, now, max(look.Latest, look.Pending))
 	if !b.Head.Started {
@@ -109,10 +109,11 @@ func (v *View) applyCounts(b *Batch, c *Rules, now time.Time, look *Look) {
 	v.LastLook, v.height = &l, look.Number
 }
 
-// findMined checks whether an attempt of a record is in a block, or is proven never
-// to be. The proof takes two observations, so that a lagging node cannot cause it:
-// something else has used the nonce in a finalized block, and a later finalized
-// block, which was not final at the first observation, shows the same.
+// findMined checks whether a block contains one of the record's attempts, or
+// whether none can be mined any more because something else has used the nonce.
+// The latter takes two observations, so that a node that is behind cannot cause
+// it: a finalized block shows the nonce as used, and so does another block that
+// was finalized later.
 func (v *View) findMined(b *Batch, c *Rules, now time.Time, look *Look, answers *Answers, r *Record) {
 	missing := true
 	for k := range r.Attempts {
@@ -157,8 +158,8 @@ func (v *View) findMined(b *Batch, c *Rules, now time.Time, look *Look, answers 
 // loseNonce updates a request whose nonce something else has used. user is the
 // transaction that used it, or the zero hash if the nonce was used without a
 // transaction. If a transaction used it, the request has ended. Otherwise the
-// request gets another nonce, unless it belongs to a group: members behind it may
-// have been mined already, so that the request would come too late.
+// request gets another nonce, unless it belongs to a group: later members of the
+// group may have been mined already, so that the request would come too late.
 func (b *Batch) loseNonce(c *Rules, now time.Time, r *Record, user common.Hash) {
 	if user != (common.Hash{}) {
 		if slices.ContainsFunc(r.Attempts, func(a Attempt) bool { return a.Hash == user }) {
@@ -188,9 +189,9 @@ func (b *Batch) loseNonce(c *Rules, now time.Time, r *Record, user common.Hash) 
 	}
 }
 
-// advanceMined moves a mined record to Confirmed when its block is deep enough, and
-// to its end when the block is final. The caller must have made sure that the block
-// is part of the chain, which a receipt alone does not prove.
+// advanceMined moves a mined record to Confirmed when its block is deep enough,
+// and to its last state when the block is final. The caller must have made sure
+// that the block is part of the chain, which a receipt alone does not prove.
 func advanceMined(b *Batch, now time.Time, c *Rules, look *Look, r *Record) {
 	if r.State == Mined && r.Height <= look.Number && look.Number-r.Height+1 >= c.Confirmations {
 		b.changeState(now, r, Confirmed, EventConfirmed)
@@ -220,9 +221,9 @@ func advanceMined(b *Batch, now time.Time, c *Rules, look *Look, r *Record) {
 	}
 }
 
-// markGaps records in the head the nonces that no known transaction has, if the
-// account has stalled because of one. It records all such nonces at once, so that
-// they are filled together.
+// markGaps adds the nonces that no known transaction has to Head.Gaps, if the
+// account has stalled because of such a nonce. It adds all of them at once, so
+// that they are filled together.
 func (v *View) markGaps(b *Batch, c *Rules, now time.Time, look *Look) {
 	if now.Sub(b.Head.Since) < c.Fees.StallTimeout || look.Latest >= b.Head.Next || v.isTaken(look.Latest) {
 		return

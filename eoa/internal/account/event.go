@@ -25,14 +25,14 @@ const (
 	EventCapped
 	// EventMined means that a block contains a transaction of the request.
 	EventMined
-	// EventConfirmed means that the block is as deep in the chain as
-	// Config.Confirmations requires.
+	// EventConfirmed means that the block with the request's transaction is as
+	// deep in the chain as Config.Confirmations requires.
 	EventConfirmed
-	// EventFinal means that the block is finalized and the transaction
-	// succeeded.
+	// EventFinal means that the block with the request's transaction is finalized,
+	// and that the transaction succeeded.
 	EventFinal
-	// EventReorged means that a reorg has removed the block. The same transaction
-	// is sent again.
+	// EventReorged means that a reorg has removed the block with the request's
+	// transaction. The same transaction is sent again.
 	EventReorged
 	// EventFailed means that the request is now Failed.
 	EventFailed
@@ -56,9 +56,9 @@ const (
 	EventStopped
 	// EventResumed means that an operator has resumed the stopped account.
 	EventResumed
-	// EventReverted means that the transaction in the block failed: it paid for its
-	// gas and had no other effect. This event comes directly after EventMined.
-	// EventFailed follows when the block is final.
+	// EventReverted means that the request's transaction is in a block but failed:
+	// it paid for its gas and had no other effect. This event comes directly after
+	// EventMined. EventFailed follows when the block is final.
 	EventReverted
 
 	numEvents
@@ -89,8 +89,9 @@ type Event struct {
 	// Nonce is the nonce of the request at that moment. For events about the account itself
 	// it is the next nonce.
 	Nonce uint64 `json:"nonce"`
-	// Tx is the hash of the transaction in the block. While no block contains an
-	// attempt, it is the hash of the newest attempt.
+	// Tx is the hash of the request's transaction in the block. If no block
+	// contains one, it is the hash of the newest transaction signed for the
+	// request.
 	Tx common.Hash `json:"tx,omitzero"`
 	// Height is the height of the block with the transaction; 0 if there is none.
 	Height uint64 `json:"height,omitempty"`

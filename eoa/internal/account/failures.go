@@ -5,8 +5,8 @@ import "errors"
 var (
 	// ErrInvalidRequest is returned for a request that could never be executed.
 	ErrInvalidRequest = errors.New("eoa: invalid request")
-	// ErrMalformed is returned for stored bytes that no executor can have written
-	// as a record.
+	// ErrMalformed is returned if stored bytes are damaged, so that no executor
+	// can have written them as a record.
 	ErrMalformed = errors.New("eoa: malformed record")
 	// ErrNotExecuted means that a request has ended without being executed: it
 	// failed before it was sent, or it was cancelled or superseded. [Record.Err]

@@ -38,7 +38,7 @@ type limits struct {
 	BlobFee *uint256.Int
 }
 
-// lower returns, for each of the two prices, the lower of the limits in l and o.
+// lower returns the lower of l and o for each of the two limits.
 func (l limits) lower(o limits) limits {
 	least := func(x, y *uint256.Int) *uint256.Int {
 		if x == nil || y != nil && y.Lt(x) {
@@ -53,8 +53,8 @@ func (l limits) lower(o limits) limits {
 // for a replacement, in percent.
 const minBumpPercent = 10
 
-// bump returns prices that let a transaction replace another one, with prices f, in
-// the pools of nodes:
+// bump returns the prices at which nodes accept a new transaction in place of one
+// with prices f:
 //
 //   - Each price rises by percent, rounded up. A percent below the minimum that
 //     nodes demand (minBumpPercent, or minBlobBumpPercent with blobs) counts as

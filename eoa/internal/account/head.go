@@ -20,8 +20,9 @@ type Head struct {
 	// Floor is the account's transaction count at a finalized block. All nonces
 	// below it have been used, and no reorg can change that.
 	Floor uint64 `json:"floor"`
-	// Count is the highest transaction count seen at a newest block while a request
-	// was in flight. A node that is behind or a reorg does not lower it.
+	// Count is the highest transaction count of the account that a node has
+	// reported while a request was in flight. Neither a reorg nor a node that is
+	// behind lowers it.
 	Count uint64 `json:"count,omitempty"`
 	// Since is when Count last rose. If that was more than StallTimeout ago, the
 	// account counts as stalled.
@@ -37,8 +38,8 @@ type Head struct {
 	// unknown transaction may still use such a nonce.
 	Gaps []uint64 `json:"holes,omitempty"`
 	// BelowSince is when the node began to report fewer transactions than Floor,
-	// which cannot be right; zero if the node reports enough. After a long time without
-	// any report, BelowSince is moved forward, so that this time hardly counts.
+	// which cannot be right; zero if the node reports enough. A long time without
+	// any report hardly counts, because BelowSince is then moved forward.
 	//
 	// BelowAt is when the node last reported too few.
 	BelowSince time.Time `json:"belowSince,omitzero"`
@@ -58,7 +59,8 @@ type Head struct {
 	// for the last 16 processes, oldest first. A process checks with them whether
 	// the store still has its own commits.
 	Marks []Mark `json:"marks,omitempty"`
-	// Resets are the last five resets of Next by a user, oldest first.
+	// Resets are the last five resets of Next that users have ordered, oldest
+	// first.
 	Resets []Reset `json:"resets,omitempty"`
 }
 

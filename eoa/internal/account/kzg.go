@@ -30,8 +30,7 @@ func UseKZG(k KZG) { kzg = k }
 
 var errNoKZG = errors.New("the program does not import eoa/blobs")
 
-// commit returns the commitment to a blob, or an error if the program does not
-// import eoa/blobs.
+// commit returns the commitment to a blob, if the program imports eoa/blobs.
 func commit(blob []byte) ([]byte, error) {
 	if len(blob) != BlobSize {
 		return nil, fmt.Errorf("%d bytes, want %d", len(blob), BlobSize)
@@ -66,8 +65,7 @@ const (
 	cellsPerBlob = 128
 )
 
-// proofsSize returns the size of the commitments and proofs of the given number
-// of blobs.
+// proofsSize returns the total size of the blobs' commitments and proofs.
 func proofsSize(blobs int, cells bool) int {
 	if cells {
 		return blobs * (1 + cellsPerBlob) * proofSize

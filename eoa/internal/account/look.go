@@ -57,14 +57,15 @@ type Questions struct {
 	Nonces []UsedNonce
 }
 
-// UsedNonce is a nonce that was used in a finalized block by something unknown. The
-// executor asks which transaction it was.
+// UsedNonce is a nonce that was used in a finalized block, but by none of the
+// transactions that the executor knows. The executor asks which transaction used
+// it.
 type UsedNonce struct {
 	// Nonce is the used nonce.
 	Nonce uint64
-	// After and UpTo limit the search, both heights of finalized blocks: the nonce
-	// was not used yet at After, and was used at UpTo. If After is 0, no such block
-	// is known.
+	// After and UpTo limit the blocks to search. Both are heights of finalized
+	// blocks: the nonce was not used yet at After, and was used at UpTo. After is
+	// 0 if no block before the use is known.
 	After, UpTo uint64
 }
 
@@ -143,9 +144,9 @@ type Estimated struct {
 	Err error
 }
 
-// asSeenByNode returns the Look as the node that gave the answers would have
-// reported it. If that node is behind, it may be on a fork that the chain has left,
-// so depth and finality are measured from its own newest block.
+// asSeenByNode returns look as if the node that gave the answers had reported it.
+// If this node is behind, it may be on a fork that the chain has left, so depth
+// and finality are measured from its own newest block.
 func (a *Answers) asSeenByNode(look *Look) Look {
 	at := *look
 	if a.Number < look.Number {

@@ -8,8 +8,8 @@ import (
 
 // price returns the prices for a new transaction: twice the base fee plus the tip,
 // but at most the limits. Twice the base fee keeps the transaction valid while the
-// base fee rises. price returns why it has none if a limit is below the base fee or
-// the price of blobs, or if the price of blobs is needed and unknown.
+// base fee rises. If there is no valid price, why has the reason: a limit is below
+// the base fee or the price of blobs, or the price of blobs is needed and unknown.
 func (p *FeePolicy) price(look *Look, r *Record) (f Fees, why string) {
 	limits := p.limits(r.limits())
 	f.Tip = look.Tip
@@ -89,9 +89,9 @@ func deduct(from, cost *uint256.Int) bool {
 // estimate its gas.
 const NoEstimate = "gas could not be estimated"
 
-// afford sets the prices of a job and checks whether the free balance covers them. A
-// nil balance counts as unlimited. The result is empty if the job can be sent, and
-// otherwise the reason, which the view also remembers for [View.Problems].
+// afford sets the prices of a job and checks whether the free balance covers them.
+// A nil balance counts as unlimited. why is empty if the job can be sent.
+// Otherwise it has the reason, which the view also remembers for [View.Problems].
 func (v *View) afford(c *Rules, j *Job, free *uint256.Int) (why string) {
 	j.Fees, why = c.Fees.price(v.LastLook, &j.Record)
 	cost := j.cost()

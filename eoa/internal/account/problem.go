@@ -16,10 +16,10 @@ const (
 	// are set.
 	ProblemFunds ProblemKind = "funds"
 	// ProblemRequest means that a request waits for a reason that lies in the
-	// request: a price limit of it is below the base fee or the price of blobs, the
-	// price of blobs is unknown, or its gas could not be estimated. Err has its key
-	// and the reason. Other requests go on, unless 16,384 requests, or MaxInboxBytes
-	// of requests, wait before them.
+	// request: one of its price limits is below the base fee or the price of
+	// blobs, the price of blobs is unknown, or its gas could not be estimated. Err
+	// has the request's key and the reason. Other requests go on, unless 16,384
+	// requests, or MaxInboxBytes of requests, wait before them.
 	ProblemRequest ProblemKind = "request"
 	// ProblemGap means that no known transaction has the nonce in Problem.Nonce, so
 	// that no transaction behind that nonce can be mined. The executor fills the
@@ -33,7 +33,7 @@ const (
 	// or contradicts its earlier answers. Err has the reason. No new request is
 	// sent until this passes.
 	ProblemChain ProblemKind = "chain"
-	// ProblemSigner means that the last signature failed. Err is the signer's
+	// ProblemSigner means that the signer failed at the last signature. Err is its
 	// error.
 	ProblemSigner ProblemKind = "signer"
 	// ProblemStore means that the store failed. Err is its error. If Account is zero, the
@@ -110,8 +110,8 @@ func (v *View) Problems(c *Rules, now time.Time) []Problem {
 }
 
 // shortOf returns the balance that the account needs. short is true if the balance
-// is lower and something waits because of it: a request was not signed, or nodes
-// refuse a transaction in flight.
+// is below that and a transaction waits because of it: a request was not signed,
+// or nodes refuse a transaction in flight.
 func (v *View) shortOf() (need uint256.Int, short bool) {
 	if v.LastLook == nil || v.LastLook.Balance == nil {
 		return need, false
@@ -126,8 +126,8 @@ func (v *View) shortOf() (need uint256.Int, short bool) {
 	return need, short && v.LastLook.Balance.Lt(&need)
 }
 
-// Continued sets Since of the problems that were found now. A problem whose kind
-// was already present before keeps the earlier time.
+// Continued sets the Since field of the problems that were found now. If before
+// already had a problem of the same kind, the problem keeps the earlier time.
 func Continued(before, found []Problem, now time.Time) []Problem {
 	for i := range found {
 		p := &found[i]

@@ -19,8 +19,8 @@ type Attempt struct {
 	// Raw is the signed transaction in the encoding that nodes accept, without
 	// blobs.
 	Raw []byte `json:"raw"`
-	// Blobs are the blobs of this attempt; nil means the blobs of the request. They
-	// differ from these if the request was replaced after the attempt was signed.
+	// Blobs are the blobs of this attempt; nil means the blobs of the request. The
+	// two differ if the request was replaced after the attempt was signed.
 	Blobs [][]byte `json:"blobs,omitempty"`
 	// Proofs contains the commitments to the blobs, followed by their proofs, of 48
 	// bytes each. They are deleted when the attempt cannot be sent any more.
@@ -42,8 +42,8 @@ type Attempt struct {
 	// signed to withdraw the request: if this attempt is mined, the request is
 	// cancelled.
 	Noop bool `json:"noop,omitempty"`
-	// SentAt is when a node first accepted or rejected the transaction. It is zero
-	// if no node has, and a reorg that takes the block back sets it to zero again.
+	// SentAt is when a node first accepted or rejected the transaction; zero if no
+	// node has. A reorg that removes the transaction's block sets it back to zero.
 	SentAt time.Time `json:"sentAt,omitzero"`
 	// Result is the last certain answer of a node; Unknown if there was none.
 	Result SendResult `json:"result,omitempty"`
@@ -107,10 +107,10 @@ type Record struct {
 	// the account has stalled, because the user has changed the request or nodes
 	// refused the last attempt.
 	Urgent bool `json:"urgent,omitempty"`
-	// GoneAt is the height of the newest block when the nonce was first found to be
-	// used in a finalized block although no block contained any of the attempts; 0
-	// means never. The request is given up only when a later finalized block shows
-	// the same.
+	// GoneAt is the chain's height at the first sign that something else has used
+	// the nonce: a finalized block shows it as used, but no block contains any of
+	// the attempts. 0 means that there was no such sign. The request is given up
+	// only when a later finalized block shows the same.
 	GoneAt uint64 `json:"goneAt,omitempty"`
 	// Unused is the height of a finalized block at which the nonce was not used
 	// yet; 0 means unknown. Used and Unused limit the range of blocks in which the
@@ -118,8 +118,9 @@ type Record struct {
 	Unused uint64 `json:"unused,omitempty"`
 	// Used is the height of a finalized block at which the nonce was used; 0 if GoneAt is 0.
 	Used uint64 `json:"used,omitempty"`
-	// NotBefore is the time before which the request is not signed, because it
-	// could not be estimated, paid for or signed; zero means at once.
+	// NotBefore is the time until which the request waits, because its gas could
+	// not be estimated, its cost was not covered, or it could not be signed; zero
+	// means at once.
 	NotBefore time.Time `json:"notBefore,omitzero"`
 	// Reason tells users why the request failed or why it waits.
 	Reason string `json:"reason,omitempty"`
@@ -175,12 +176,11 @@ func (r *Record) mined() *Attempt {
 	return nil
 }
 
-// isWithdrawnBy reports whether the attempt is a no-op that was signed in place of
-// the request.
+// isWithdrawnBy reports whether the attempt is a no-op that replaces the request.
 func (r *Record) isWithdrawnBy(a *Attempt) bool { return a.Noop && !r.Noop }
 
-// isCarriedBy reports whether the attempt has the payload that the request has now,
-// which is another one after Client.Replace.
+// isCarriedBy reports whether the attempt executes the present payload of the
+// request. An attempt from before a Client.Replace does not.
 func (r *Record) isCarriedBy(a *Attempt) bool {
 	if r.Noop {
 		return a.Noop
@@ -221,8 +221,7 @@ func (r *Record) isDelayed(now time.Time) bool {
 	return now.Before(r.NotBefore) && r.NotBefore.Sub(now) <= MaxRetry
 }
 
-// madeByExecutor reports whether the executor made the request itself, to fill a
-// gap.
+// madeByExecutor reports whether the executor made the request to fill a gap.
 func (r *Record) madeByExecutor() bool {
 	return len(r.Key) > len(ownKeys) && r.Key[:len(ownKeys)] == ownKeys
 }

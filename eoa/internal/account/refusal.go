@@ -8,9 +8,9 @@ import "time"
 // Therefore no refusal takes the nonce from its request.
 
 // recordResult stores the result of a send in the attempt, and reports whether the
-// attempt changed. If a node has accepted the attempt before, it probably still has
-// it. An unknown result is then ignored, and so is a refusal because the node lacks
-// the transaction with the nonce before.
+// attempt changed. A node that accepted the attempt before probably still has it.
+// In that case recordResult ignores an unknown result, and a refusal because of a
+// missing nonce.
 func (a *Attempt) recordResult(now time.Time, s Sent) (changed bool) {
 	if a.Result == Accepted && (s.Result == Unknown || s.Reason == ReasonNonceGap) {
 		return false
@@ -44,8 +44,9 @@ func (r Reason) isAboutTransaction() bool {
 	return r == ReasonUnderpriced || r == ReasonFeeCap || r == ReasonGasLimit || r == ReasonInvalid
 }
 
-// isFinalRefusal reports whether nodes will never accept the request in its present
-// form. A gas limit that includes the margin gets one more try without the margin.
+// isFinalRefusal reports whether nodes will never accept the request in its
+// present form. If they refuse an estimated gas limit, the request first gets one
+// more try without the margin.
 func (r *Record) isFinalRefusal(reason Reason) bool {
 	return reason == ReasonInvalid || reason == ReasonGasLimit && (r.Gas > 0 || r.overGasLimit() > 1)
 }

@@ -39,15 +39,15 @@ func (v *View) refuse(c *Rules, now time.Time, refused []Refusal) Batch {
 	return b
 }
 
-// askedAgain is the Reason of a request that is estimated again because it reverted
-// soon after a transaction of the account was mined. The number in it is the height
-// at which the request first reverted.
+// askedAgain is the Reason of a request whose revert is checked again some blocks
+// later, because a transaction of the account was mined just before. The number is
+// the height at which the request first reverted.
 const askedAgain = "reverted at block %d, soon after a transaction of the account"
 
 // revertMayBeStale reports whether a revert may come from a node that is some
-// blocks behind, so that the request must be estimated again. reason is the Reason
-// of the request until then. On a chain that makes no new blocks, a revert counts
-// once Fees.StallTimeout has passed since the request was queued.
+// blocks behind, so that the gas must be estimated again. reason is the request's
+// Reason until then. On a chain that makes no new blocks, a revert counts once
+// Fees.StallTimeout has passed since the request was queued.
 func (v *View) revertMayBeStale(c *Rules, now time.Time, r *Record) (again bool, reason string) {
 	var first uint64
 	_, err := fmt.Sscanf(r.Reason, askedAgain, &first)

@@ -127,8 +127,8 @@ type Request struct {
 	Priority int32 `json:"priority,omitempty"`
 	// Group names a sequence of requests that depend on each other; empty means
 	// none. They get their nonces in the order of acceptance, so give all of them
-	// one priority. A request whose gas must be estimated waits until all earlier
-	// members of its group are mined, because their effects may change the
+	// the same priority. A request whose gas must be estimated waits until all
+	// earlier members of its group are mined, because their effects may change the
 	// estimate.
 	Group string `json:"group,omitempty"`
 	// Deadline is the time after which a request without a nonce fails; zero means

@@ -20,10 +20,10 @@ type Rules struct {
 	// block; 1 to 2^20. It applies while a node is known to have all of these
 	// requests; otherwise MaxUnsure does. The default is 100.
 	MaxInFlight int
-	// MaxUnsure replaces MaxInFlight while any request in flight is not known to be
-	// on a node; 1 to 2^20. If the node lacks one of them, it keeps only a few
-	// transactions behind the gap: 64 in go-ethereum, which is the default. A value
-	// above MaxInFlight has no effect.
+	// MaxUnsure replaces MaxInFlight while it is uncertain whether a node has all
+	// requests in flight; 1 to 2^20. If the node lacks one of them, it keeps only
+	// a few transactions behind the gap: 64 in go-ethereum, which is the default.
+	// A value above MaxInFlight has no effect.
 	MaxUnsure int
 	// Batch is the maximum number of requests that are signed, stored and sent together; 1 to
 	// 1000. The default is 100.

@@ -5,9 +5,10 @@ import (
 	"time"
 )
 
-// Trust decides whether the executor may act on a Look. If the Look contradicts an
-// earlier one or the store, Trust returns an error and the Look is not used. The
-// batch records since when this has been so, and stops the account if it lasts.
+// Trust decides whether the executor may act on look, a node's report about the
+// account. If the report contradicts an earlier one or the store, Trust returns an
+// error and the report is not used. The batch records since when this has been so,
+// and stops the account if it lasts.
 func (v *View) Trust(c *Rules, now time.Time, look *Look) (b Batch, err error) {
 	b = v.Batch()
 	doubt := func(why string) error {
@@ -24,9 +25,9 @@ func (v *View) Trust(c *Rules, now time.Time, look *Look) (b Batch, err error) {
 	return b, err
 }
 
-// belowFloor reports whether the Look shows fewer transactions of the account than
-// a finalized block had. A node that is far behind does that for a while. If all
-// Looks do so for Fees.StallTimeout, the node must be on another chain, and the
+// belowFloor reports whether look shows fewer transactions of the account than a
+// finalized block had. A node that is far behind does that for a while. If all
+// reports do so for Fees.StallTimeout, the node must be on another chain, and the
 // account stops.
 func (v *View) belowFloor(b *Batch, c *Rules, now time.Time, look *Look) bool {
 	h := &b.Head
@@ -40,15 +41,17 @@ func (v *View) belowFloor(b *Batch, c *Rules, now time.Time, look *Look) bool {
 	return true
 }
 
-// ahead reports whether the Look shows more transactions of the account than nonces
-// were ever assigned, and is not confirmed yet. A second Look must agree, at least
-// Config.Retry later, because a single wrong answer would make a gap, and filling a
-// gap costs fees. An exclusive account would stop, also because of a transaction in
-// a pool.
+// ahead reports whether look must be confirmed first, because it shows more
+// transactions of the account than nonces were assigned. It is confirmed if a
+// report at least Config.Retry later shows the same. Otherwise a single wrong
+// answer could leave a gap, which costs fees to fill, or stop an exclusive
+// account. For an exclusive account, transactions in the node's pool count as
+// well.
 //
-// This includes an account with transactions that is new to the store: its first
-// nonce comes from the Look, and if the node is a block behind, another transaction
-// has that nonce. The second Look must then be of the same height or higher.
+// The first report about an account that is new to the store is confirmed in the
+// same way, because the first nonce is taken from it. If the node were a block
+// behind, another transaction would have that nonce. The second report must not be
+// of a lower height.
 func (v *View) ahead(b *Batch, c *Rules, now time.Time, look *Look) bool {
 	since, used := &b.Head.AheadSince, look.Latest
 	if (c.Exclusive || !v.Head.Started) && look.Pending > v.Head.Accepted {
@@ -67,9 +70,9 @@ func (v *View) ahead(b *Batch, c *Rules, now time.Time, look *Look) bool {
 	return now.Sub(*since) < c.Retry
 }
 
-// behind reports whether the Look is older than one that this or an earlier worker
-// has acted on, so that nothing may be decided on it. If the node stays behind for
-// Fees.StallTimeout at all Looks, the chain itself must have gone back, and behind
+// behind reports whether look is older than a report that this or an earlier
+// worker has acted on, so that nothing may be decided on it. If all reports are
+// too old for Fees.StallTimeout, the chain itself must have gone back, and behind
 // returns false.
 func (v *View) behind(c *Rules, now time.Time, look *Look) bool {
 	if look.Number >= v.height && (v.LastLook == nil || look.Finalized >= v.LastLook.Finalized) {
@@ -79,13 +82,14 @@ func (v *View) behind(c *Rules, now time.Time, look *Look) bool {
 	return !lasts(&v.laggingSince, &v.laggingAt, now, c.Fees.StallTimeout)
 }
 
-// pauses is the number of pauses between Looks that a doubt must outlast at least.
+// pauses is over how many intervals between reports a contradiction must last.
 const pauses = 4
 
-// lasts notes a Look that raises a doubt, and reports whether all Looks have raised
-// it for the given time. since is when that began, and at is the last such Look;
-// both are zero if there was none. A pause in which no Look succeeded counts only in
-// part, by a later since, because nothing is known about the node in it.
+// lasts is called for each report that contradicts earlier knowledge, and tells
+// whether all reports have done so for the time long. since is when the
+// contradiction began, and at is the time of the last such report; both are zero
+// before the first one. A pause without any successful report counts only in part,
+// by moving since forward, because nothing is known about the node in that time.
 func lasts(since, at *time.Time, now time.Time, long time.Duration) bool {
 	if since.IsZero() || at.IsZero() || since.After(now) {
 		*since, *at = now, now

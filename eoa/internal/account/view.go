@@ -30,27 +30,28 @@ type View struct {
 	// earlier workers it knows only the sends that a node accepted, because only
 	// these are stored.
 	sent map[uint64]sending
-	// Asking contains the records for which a gas estimate has been requested and
-	// not returned yet. Choose leaves them out.
+	// Asking contains the ids of the records whose gas the node has been asked to
+	// estimate, until it answers. Choose leaves these records out.
 	Asking map[uint64]bool
 
 	// LastLook is the last Look that was trusted and applied to the records; nil
 	// before the first one.
 	LastLook *Look
-	// height is the greatest height of a newest block on which a decision was made.
-	// It includes decisions of earlier workers, as far as records show them. A Look
-	// with a lower height is outdated.
+	// height is the greatest height of any report (Look) on which a decision was
+	// made. It includes decisions of earlier workers, as far as records show them.
+	// A report with a lower height is outdated.
 	height uint64
-	// VerifiedAt is a height at which the blocks of all mined records were part of
-	// the chain in the last Look; 0 means that none is known. [Handle.Wait]
-	// measures depths from it.
+	// VerifiedAt is the newest block height at which all mined records were known
+	// to be on the chain; 0 means that none is known. [Handle.Wait] measures
+	// depths from it.
 	VerifiedAt uint64
 	// mined is the height of the newest block known to contain a transaction of the
 	// account; 0 means that none is known.
 	mined uint64
 
 	// laggingSince is when the node began to report older blocks than before, and
-	// laggingAt is when it last did so, as in Head.BelowSince; zero if it does not.
+	// laggingAt is when it last did so; zero if it does not. See Head.BelowSince
+	// for the same in transaction counts.
 	laggingSince, laggingAt time.Time
 	// Quiet is the end of the wait that the node requested; zero if it requested
 	// none.
@@ -62,9 +63,9 @@ type View struct {
 	// other, so their prices are raised at once. proven is zero again after a
 	// cheaper transaction was mined.
 	proven Fees
-	// PoolBlocked means that the last Choose met a request that must wait, because
-	// transactions in flight belong to the other pool of nodes (blobs or not) or
-	// fill it.
+	// PoolBlocked means that the last Choose met a request that nodes have no room
+	// for: the account's transactions in flight fill the pool, or they are in the
+	// other one of a node's two pools, for blob transactions or for all others.
 	PoolBlocked bool
 }
 
@@ -160,8 +161,8 @@ func (v *View) isTaken(nonce uint64) bool {
 	return found
 }
 
-// find returns the index in Open of the record with the nonce. If there is none, it
-// returns the index of the first record with a higher nonce.
+// find returns the index in Open of the record with the nonce. If there is none,
+// it returns the index of the first record with a higher nonce, and false.
 func (v *View) find(nonce uint64) (at int, found bool) {
 	return slices.BinarySearchFunc(v.Open, nonce, func(o Record, n uint64) int { return cmp.Compare(o.Nonce, n) })
 }

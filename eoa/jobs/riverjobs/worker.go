@@ -60,8 +60,8 @@ func (w *worker) suspend(ctx context.Context, tx pgx.Tx, job *river.Job[step], n
 	}
 	opts := &river.InsertOpts{ScheduledAt: next}
 	if !next.After(w.engine.cfg.Jobs.Executor.Now()) {
-		// River's scheduler would handle a job with a time, even a past time, only
-		// later.
+		// River starts a job that has a time only when its scheduler next runs,
+		// even if the time has passed.
 		opts = nil
 	}
 	if _, err := w.engine.client.InsertTx(ctx, tx, job.Args, opts); err != nil {

@@ -34,15 +34,15 @@ type Disk struct {
 	safe         int // number of calls acknowledged before the power failed
 }
 
-// New returns an empty disk whose power fails at a sync that the test chooses: at is
-// the number of that sync, counted from 1. It and all later syncs store nothing
-// durably, but no operation returns an error.
+// New returns an empty disk whose power fails at the sync with the number at,
+// counted from 1. From that sync on, nothing becomes durable, but no operation
+// returns an error.
 func New(at int) *Disk { return &Disk{memory: vfs.NewStrictMem(), at: at} }
 
-// Options returns the options of a Pebble database on this disk. There are no automatic
-// compactions, so that Pebble syncs only while the test calls it and each run has the
-// same syncs. Without compactions tables pile up, so the options also lift the limit at
-// which they would stop writes.
+// Options returns the options of a Pebble database on this disk. They turn
+// automatic compactions off, so that Pebble syncs only while the test calls it,
+// and each run has the same syncs. Without compactions, tables pile up. The
+// options therefore also lift the limit at which these tables would stop writes.
 func (d *Disk) Options() *pebble.Options {
 	fs := fulldisk.Wrap(d.memory, func(op, _ string) error {
 		if op == "sync" {
@@ -65,8 +65,8 @@ func (d *Disk) sync() {
 	}
 }
 
-// Acknowledge records that a call of the tested program has returned. The effects of that call must
-// survive if the power fails later.
+// Acknowledge tells the disk that a call of the tested program has returned. The
+// effects of that call must survive a later power failure.
 func (d *Disk) Acknowledge() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

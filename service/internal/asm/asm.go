@@ -19,8 +19,7 @@ var (
 	errRange    = errors.New("out of range")
 )
 
-// Source is one part of a program in assembly: its Text, and the Name by which
-// errors refer to it.
+// Source is one part of a program: its Text in assembly, and the Name in errors.
 type Source struct{ Name, Text string }
 
 // The assembler passes over all sources four times. Data is laid out twice, because
@@ -35,8 +34,7 @@ const (
 	passes
 )
 
-// assembler is the state of one call of Assemble: the part of the program that
-// exists so far.
+// assembler is the program as far as one call of Assemble has built it.
 type assembler struct {
 	calls   map[string]uint64
 	pass    int
@@ -85,8 +83,8 @@ func Assemble(calls map[string]uint64, sources ...Source) ([]byte, error) {
 	return blob, nil
 }
 
-// statement processes one line: a constant, the begin of a section, or a label that
-// may be followed by data or an instruction.
+// statement processes one line: a constant, the beginning of a section, or a label
+// that may be followed by data or an instruction.
 func (a *assembler) statement(text string) error {
 	if name, value, constant := strings.Cut(text, "="); constant {
 		if a.pass > lastData {
@@ -306,8 +304,7 @@ func shortest(v int64) []byte {
 	return binary.LittleEndian.AppendUint64(nil, uint64(v))[:size]
 }
 
-// spaced puts a space before each further term of a sum, so that the terms can be
-// split.
+// spaced puts a space before each + and -, so that a sum splits into terms.
 var spaced = strings.NewReplacer(" ", "", "+", " +", "-", " -")
 
 // value computes a sum of numbers and symbols. Numbers up to 2^64-1 are allowed and

@@ -4,8 +4,8 @@ package pvm
 // Status, which tells the machine whether to continue the program after a host call.
 type Status uint8
 
-// These are the statuses. A program has halted with an output, has panicked, or has
-// used up its gas. A page fault counts as a panic.
+// A program is Running until it has Halted with an output, has Panicked, or is
+// OutOfGas. A page fault counts as a panic.
 const (
 	Running Status = iota
 	Halted
@@ -96,8 +96,8 @@ func (m *Machine) step() {
 	s.effect(m, s.operands)
 }
 
-// branch continues at an offset from the current instruction. The target must begin
-// a basic block; otherwise the program panics.
+// branch jumps by an offset from the current instruction. The program panics if no
+// basic block begins there.
 func (m *Machine) branch(offset uint64) { m.goTo(uint64(m.at) + offset) }
 
 func (m *Machine) goTo(target uint64) {

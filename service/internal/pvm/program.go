@@ -141,8 +141,7 @@ func (p *Program) skip(at int) int {
 	return n
 }
 
-// argument returns the bytes after an opcode, filled up with zeros after the end of
-// the code.
+// argument returns the bytes after an opcode, padded with zeros at the end.
 func (p *Program) argument(at int) (raw [12]byte) {
 	copy(raw[:], p.code[min(at+1, len(p.code)):])
 	return raw
