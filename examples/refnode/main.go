@@ -17,10 +17,6 @@
 //
 //	go run ./examples/refnode -lab
 //
-// Show the node in the terminal:
-//
-//	go run ./examples/refnode -tui
-//
 // Use the chain of a JAM node, such as examples/jamnode. Its genesis state has the rollup's
 // service:
 //
@@ -181,24 +177,19 @@ func serve(ctx context.Context, cfg lab.Config, o *options, stdout io.Writer) (e
 		return load.Run(ctx, servers.url, n.Accounts(), o.load, stdout)
 	}
 	greet(stdout, servers, o, n.Accounts())
-	shown, endView := show(ctx, n.Live(), o.tui, stdout)
-	defer endView()
 	select {
 	case err := <-servers.ended:
 		return err
 	case err := <-ended:
 		ended <- nil
 		if errors.Is(err, node.ErrDisk) {
-			stayForOperator(ctx, err, shown, servers.ended, stdout)
+			stayForOperator(ctx, err, servers.ended, stdout)
 		}
 		return err
 	case <-n.Left():
 		fmt.Fprintln(stdout, "the lead was handed over, stopping")
 		return nil
-	case err := <-shown:
-		if err != nil {
-			return err
-		}
+	case <-ctx.Done():
 	}
 	return finish(context.WithoutCancel(ctx), n.Node, stdout)
 }
@@ -210,14 +201,13 @@ func awaitRunning(ctx context.Context, n *node.Node, ended <-chan error) {
 	}
 }
 
-// stayForOperator keeps the process of a node whose disk has failed, until ctx or
-// the view ends. Its server answers /healthz with the reason, refuses transactions
+// stayForOperator keeps the process of a node whose disk has failed, until ctx
+// ends. Its server answers /healthz with the reason, refuses transactions
 // and can be read.
-func stayForOperator(ctx context.Context, reason error, shown, served <-chan error, stdout io.Writer) {
+func stayForOperator(ctx context.Context, reason error, served <-chan error, stdout io.Writer) {
 	fmt.Fprintf(stdout, "the node has stopped because of its disk; repair the disk and restart the node: %v\n", reason)
 	select {
 	case <-ctx.Done():
-	case <-shown:
 	case <-served:
 	}
 }

@@ -18,7 +18,6 @@ import (
 	"github.com/jamq/jamq/evmrollup/rpcapi"
 	"github.com/jamq/jamq/examples/refnode/lab"
 	"github.com/jamq/jamq/examples/refnode/load"
-	"github.com/jamq/jamq/examples/refnode/tui"
 	"github.com/jamq/jamq/submit/codec"
 )
 
@@ -39,7 +38,7 @@ type options struct {
 	chainID            uint64
 	dev                bool
 	verbose, pprof     bool
-	lab, tui, genesis  bool
+	lab, genesis       bool
 	rotate             bool
 	exportTo, importOf string
 	admin              string
@@ -124,7 +123,6 @@ func (o *options) register(fs *flag.FlagSet) {
 	fs.Uint64Var(&o.chainID, "chainid", node.DefaultChainID, "chain `ID` of the rollup")
 	fs.StringVar(&o.admin, "admin", "", "call a method of the running node with this `URL` as an administrator, print the answer, and exit; the method and its parameters follow the flags")
 	fs.BoolVar(&o.lab, "lab", false, "let every visitor of the page inject faults into the embedded JAM chain, or kill replicas with -cluster")
-	fs.BoolVar(&o.tui, "tui", false, "show the node in the terminal (q quits), or print lines if stdout is not a terminal")
 	fs.BoolVar(&o.pprof, "pprof", false, "serve Go's profiles at /debug/pprof/ beside /metrics, on IP addresses and the names in -http.vhosts")
 	fs.BoolVar(&o.verbose, "v", false, "log at debug level")
 	o.rpc.RegisterFlags(fs)
@@ -147,12 +145,12 @@ func (o *options) check(given map[string]bool) error {
 		return errors.New("-cluster needs -jam, -datadir and -authrpc.jwtsecret, and cannot be used with -export or -import")
 	}
 	for _, name := range []string{"export", "import"} {
-		if given[name] && (o.dataDir == "" || o.demo > 0 || o.load.Rate != 0 || o.tui) {
-			return fmt.Errorf("-%s needs -datadir, and cannot be used with -demo, -load or -tui", name)
+		if given[name] && (o.dataDir == "" || o.demo > 0 || o.load.Rate != 0) {
+			return fmt.Errorf("-%s needs -datadir, and cannot be used with -demo or -load", name)
 		}
 	}
-	if o.genesis && (o.dev || o.jam != "" || o.demo > 0 || o.load.Rate != 0 || o.tui || o.exportTo != "" || o.importOf != "") {
-		return errors.New("-genesis cannot be used with -dev, -jam, -demo, -load, -tui, -export or -import")
+	if o.genesis && (o.dev || o.jam != "" || o.demo > 0 || o.load.Rate != 0 || o.exportTo != "" || o.importOf != "") {
+		return errors.New("-genesis cannot be used with -dev, -jam, -demo, -load, -export or -import")
 	}
 	if o.dev && (o.dataDir != "" || o.jam != "" || o.demo > 0 || o.load.Rate != 0) {
 		return errors.New("-dev cannot be used with -datadir, -jam, -demo or -load")
@@ -162,8 +160,6 @@ func (o *options) check(given map[string]bool) error {
 		return fmt.Errorf("-demo is %d, want 0 or more", o.demo)
 	case o.demo > 0 && o.load.Rate != 0:
 		return errors.New("-demo and -load cannot be used together")
-	case (o.demo > 0 || o.load.Rate != 0) && o.tui:
-		return errors.New("-tui cannot be used with -demo or -load")
 	case o.service >= 1<<32-1:
 		return fmt.Errorf("-service is %d, want below %d", o.service, uint32(1<<32-1))
 	}
@@ -250,9 +246,6 @@ func (o *options) config(stderr io.Writer) (lab.Config, error) {
 		level = slog.LevelDebug
 	} else if o.demo > 0 || o.load.Rate > 0 {
 		level = slog.LevelError
-	}
-	if o.tui && tui.IsTerminal(stderr) {
-		stderr = io.Discard // the log would damage the view
 	}
 	cfg.Logger = slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: level}))
 	return cfg, nil

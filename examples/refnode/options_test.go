@@ -36,7 +36,7 @@ func TestDeveloperMode(t *testing.T) {
 		_, err := parse(append([]string{"-dev"}, with...), io.Discard)
 		require.ErrorContains(t, err, "-dev cannot be used", with)
 	}
-	for _, with := range [][]string{{"-dev"}, {"-jam", "ws://127.0.0.1:1"}, {"-demo", "5"}, {"-tui"}} {
+	for _, with := range [][]string{{"-dev"}, {"-jam", "ws://127.0.0.1:1"}, {"-demo", "5"}} {
 		_, err := parse(append([]string{"-genesis"}, with...), io.Discard)
 		require.ErrorContains(t, err, "-genesis cannot be used", with)
 	}

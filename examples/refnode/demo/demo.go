@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math/big"
+	"os"
 	"strings"
 	"time"
 
@@ -16,7 +17,6 @@ import (
 
 	"github.com/jamq/jamq/evmrollup/devkeys"
 	"github.com/jamq/jamq/evmrollup/rpcapi"
-	"github.com/jamq/jamq/examples/refnode/tui"
 )
 
 // ErrIncomplete means that a check failed, or that the transactions did not
@@ -92,6 +92,16 @@ func (c *client) status(ctx context.Context) (*rpcapi.QueueStatus, error) {
 	return &s, c.raw.CallContext(ctx, &s, "jam_queueStatus")
 }
 
+// isTerminal reports whether w is a terminal, or another device that is no file.
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
 // refresh is the interval at which the progress line is redrawn.
 const refresh = 200 * time.Millisecond
 
@@ -100,7 +110,7 @@ const refresh = 200 * time.Millisecond
 // them.
 func (c *client) watch(ctx context.Context, p *plan) error {
 	begin, end, every := "\r\033[K", "", 1
-	if !tui.IsTerminal(c.out) {
+	if !isTerminal(c.out) {
 		begin, end, every = "", "\n", 5
 	}
 	defer fmt.Fprintln(c.out)

@@ -1,5 +1,5 @@
 // Package live collects the current state of a node, and that of the last
-// minute or so, for a browser (package page) and a terminal (package tui).
+// minute or so, for the page in a browser (package page).
 //
 // The node reports events to a [Hub]: JAM blocks, changes in the queue, and
 // faults injected by its users. The hub keeps a bounded model of them. It polls

@@ -10,33 +10,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/jamq/jamq/examples/refnode/live"
-	"github.com/jamq/jamq/internal/wait"
 )
 
-// If stdout is not a terminal, -tui prints lines, and the node stops as usual.
-func TestTerminalViewAsLines(t *testing.T) {
-	t.Parallel()
-	n := startNode(t, "-tui")
-	wait.Until(t, func() bool {
-		return strings.Contains(n.out.String(), "users 0 pool 0 queue 0 cores 0 accumulated 0 finalized 0")
-	}, "the view as lines: %s", n.out)
-	require.Zero(t, n.end(t))
-	require.Contains(t, n.out.String(), "stopping")
-}
-
-func TestViewFlags(t *testing.T) {
-	for _, x := range []struct {
-		args []string
-		want string
-	}{
-		{[]string{"-lab", "-jam", "ws://127.0.0.1:1"}, "-lab configures the embedded chain and cannot be used with -jam"},
-		{[]string{"-tui", "-demo", "3"}, "cannot be used with -demo or -load"},
-		{[]string{"-tui", "-load", "3"}, "cannot be used with -demo or -load"},
-	} {
-		var out lockedBuffer
-		require.Equal(t, exitUsage, run(t.Context(), x.args, &out, &out))
-		require.Contains(t, out.String(), x.want)
-	}
+// The laboratory injects faults into the embedded chain only.
+func TestLabNeedsTheEmbeddedChain(t *testing.T) {
+	var out lockedBuffer
+	require.Equal(t, exitUsage, run(t.Context(), []string{"-lab", "-jam", "ws://127.0.0.1:1"}, &out, &out))
+	require.Contains(t, out.String(), "-lab configures the embedded chain and cannot be used with -jam")
 }
 
 // On a JAM node's chain the page shows what the feed does.
