@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// Slot is the number of a slot of a JAM chain, which counts the slot durations
-// between the common era and the start of the slot (GP 4.4).
+// Slot is the number of a slot of a JAM chain. Slot 0 begins at the common era, and all
+// slots have the same duration (Gray Paper 4.4).
 type Slot uint32
 
 // MaxSlot is the greatest possible slot of a block.
 const MaxSlot Slot = math.MaxUint32
 
-// Add returns s+n, or MaxSlot if the sum would overflow, so that a deadline near
-// the last slot never wraps around to the past.
+// Add returns s+n, or MaxSlot if the sum would overflow. A deadline near the last slot
+// therefore never wraps around to the past.
 func (s Slot) Add(n Slot) Slot {
 	if n > MaxSlot-s {
 		return MaxSlot
@@ -29,15 +29,15 @@ func (s Slot) Since(earlier Slot) Slot {
 	return s - earlier
 }
 
-// CommonEra returns the start of slot 0 of every JAM chain: 2025-01-01 12:00 UTC
-// (GP 4.4).
+// CommonEra returns the start of slot 0 of every JAM chain: 2025-01-01 12:00 UTC (Gray
+// Paper 4.4).
 func CommonEra() time.Time { return time.Date(2025, time.January, 1, 12, 0, 0, 0, time.UTC) }
 
-// SlotClock converts between time and slots. It never reads a clock, because the
-// time is always an argument. [NewSlotClock] returns the SlotClock of a chain.
+// SlotClock converts between times and slots. It never reads the system clock, because
+// the time is always an argument. [NewSlotClock] returns the SlotClock of a chain.
 //
-// SlotClock calculates in whole milliseconds, because a time.Duration overflows
-// after 292 years, but slots of six seconds only after 816 years.
+// SlotClock calculates in whole milliseconds. A time.Duration would overflow after 292
+// years, but the numbers of slots of six seconds last for 816 years.
 type SlotClock struct {
 	// Era is the start of slot 0, at a whole millisecond.
 	Era time.Time
@@ -46,14 +46,14 @@ type SlotClock struct {
 	SlotDuration time.Duration
 }
 
-// NewSlotClock returns the clock of a chain, with the JAM common era and the
-// slot duration of the spec.
+// NewSlotClock returns the clock of a chain, which begins at the JAM common era and has
+// the slot duration in spec.
 func NewSlotClock(spec ChainSpec) SlotClock {
 	return SlotClock{Era: CommonEra(), SlotDuration: spec.SlotDuration}
 }
 
-// SlotAt returns the slot that contains time t, which is the latest slot that does not begin after
-// t. It returns 0 for a time before the era, and MaxSlot for a time after the last slot.
+// SlotAt returns the slot that contains time t. It returns 0 for a time before the era,
+// and MaxSlot for a time after the last slot.
 func (c SlotClock) SlotAt(t time.Time) Slot {
 	perSlot := c.SlotDuration.Milliseconds()
 	if perSlot <= 0 || t.Before(c.Era) {
@@ -68,8 +68,8 @@ func (c SlotClock) Start(s Slot) time.Time {
 	return time.UnixMilli(c.Era.UnixMilli() + int64(s)*c.SlotDuration.Milliseconds()).UTC()
 }
 
-// Next returns the start of the first slot that begins after time t, which is the next time at
-// which a block can be authored.
+// Next returns the start of the first slot that begins after time t. This is the next
+// time at which a block can be authored.
 func (c SlotClock) Next(t time.Time) time.Time {
 	if t.Before(c.Era) {
 		return c.Start(0)

@@ -8,14 +8,14 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// HeaderHash identifies a JAM block: it is the BLAKE2b-256 hash of the encoded
-// header (GP 5.1). It is a separate type so that the compiler rejects a package
-// hash in its place.
+// HeaderHash identifies a JAM block. It is the BLAKE2b-256 hash of the encoded header
+// (Gray Paper 5.1). It is a separate type so that the compiler rejects a package hash
+// in its place.
 type HeaderHash common.Hash
 
-// PackageHash identifies a work package: it is the BLAKE2b-256 hash of the package's encoding (GP
-// 14.1). The same bytes always have the same hash, and a change of any byte makes a different
-// package.
+// PackageHash identifies a work package. It is the BLAKE2b-256 hash of the encoded
+// package (Gray Paper 14.1). Equal packages have equal hashes, and a change of any byte
+// makes a different package.
 type PackageHash common.Hash
 
 // String returns the hash as 0x followed by 64 hexadecimal digits.
@@ -24,12 +24,14 @@ func (h HeaderHash) String() string { return common.Hash(h).Hex() }
 // String returns the hash as 0x followed by 64 hexadecimal digits.
 func (h PackageHash) String() string { return common.Hash(h).Hex() }
 
-// Format implements fmt.Formatter as common.Hash does: %x has 64 hexadecimal digits and %v
-// has 0x before them. Without this method, %x would encode the text of String.
+// Format implements fmt.Formatter like common.Hash: %x prints 64 hexadecimal digits,
+// and %v prints 0x before them. Without this method, %x would print the text of String
+// in hexadecimal.
 func (h HeaderHash) Format(s fmt.State, verb rune) { common.Hash(h).Format(s, verb) }
 
-// Format implements fmt.Formatter as common.Hash does: %x has 64 hexadecimal digits and %v
-// has 0x before them. Without this method, %x would encode the text of String.
+// Format implements fmt.Formatter like common.Hash: %x prints 64 hexadecimal digits,
+// and %v prints 0x before them. Without this method, %x would print the text of String
+// in hexadecimal.
 func (h PackageHash) Format(s fmt.State, verb rune) { common.Hash(h).Format(s, verb) }
 
 // Short returns the first four bytes as eight hexadecimal digits, for logs and
@@ -45,8 +47,8 @@ func (h HeaderHash) IsZero() bool { return h == HeaderHash{} }
 // IsZero reports whether the hash is all zeros, which means "none".
 func (h PackageHash) IsZero() bool { return h == PackageHash{} }
 
-// Compare compares the hashes as byte strings and returns -1, 0 or 1.
-// Prerequisites are encoded in this order (GP C.24).
+// Compare compares the hashes as byte strings and returns -1, 0 or 1. A refine context
+// encodes its prerequisites in this order (Gray Paper C.24).
 func (h PackageHash) Compare(other PackageHash) int { return bytes.Compare(h[:], other[:]) }
 
 // MarshalText returns the hash as 0x followed by 64 hexadecimal digits. The
@@ -57,16 +59,14 @@ func (h HeaderHash) MarshalText() ([]byte, error) { return common.Hash(h).Marsha
 // error is always nil.
 func (h PackageHash) MarshalText() ([]byte, error) { return common.Hash(h).MarshalText() }
 
-// UnmarshalText sets the hash from 0x followed by 64 hexadecimal digits. It
-// returns an error, and leaves the hash unchanged, if the text is anything
-// else.
+// UnmarshalText sets the hash from a text of 0x and 64 hexadecimal digits. For any
+// other text, it returns an error and does not change the hash.
 func (h *HeaderHash) UnmarshalText(text []byte) error {
 	return unmarshalHash((*common.Hash)(h), "header hash", text)
 }
 
-// UnmarshalText sets the hash from 0x followed by 64 hexadecimal digits. It
-// returns an error, and leaves the hash unchanged, if the text is anything
-// else.
+// UnmarshalText sets the hash from a text of 0x and 64 hexadecimal digits. For any
+// other text, it returns an error and does not change the hash.
 func (h *PackageHash) UnmarshalText(text []byte) error {
 	return unmarshalHash((*common.Hash)(h), "package hash", text)
 }

@@ -17,13 +17,13 @@ type ServiceID uint32
 // ErrInvalidSpec is wrapped by every error of [ChainSpec.Validate].
 var ErrInvalidSpec = errors.New("jamq: invalid chain spec")
 
-// ChainSpec contains the constants of a JAM chain that determine for how long a
-// work package can be reported and how large it can be. The letters in parentheses
-// are those of the Gray Paper, appendix I.4.4.
+// ChainSpec contains the constants of a JAM chain that determine how long a work
+// package can be reported and how large it can be. The letters in parentheses are those
+// of the Gray Paper, appendix I.4.4.
 //
 // The zero value is not valid. Start from [Tiny] or [Full], change the fields that
-// differ, and call Validate. A JAM node returns the constants of its chain through
-// the RPC method "parameters" (JIP-2).
+// differ, and call Validate. A JAM node returns the constants of its chain through the
+// RPC method "parameters" (JIP-2).
 type ChainSpec struct {
 	// Name is used in logs, tables and errors.
 	Name string
@@ -37,20 +37,20 @@ type ChainSpec struct {
 	// waits in the ready queue, and how long the chain remembers accumulated packages.
 	EpochLength Slot
 	// RecentHistory is the number of newest blocks that can serve as an anchor or contain a
-	// prerequisite (H). It is at least 3, because an anchor needs a child, and the package is
-	// reported in a later block.
+	// prerequisite (H). It is at least 3, because the anchor needs a child block, and only
+	// a later block can report the package.
 	RecentHistory int
-	// RotationPeriod is how long guarantors are assigned to the same core (R), in slots, at least
-	// 1.
+	// RotationPeriod is the number of slots for which guarantors are assigned to the same
+	// core (R), at least 1.
 	RotationPeriod Slot
-	// AvailabilityTimeout is how long a report can occupy its core without
-	// becoming available (U), in slots, at least 1.
+	// AvailabilityTimeout is the number of slots for which a report can occupy its core
+	// without becoming available (U), at least 1.
 	AvailabilityTimeout Slot
-	// MaxLookupAnchorAge is the greatest age of a lookup anchor (L), in slots, at
-	// least 1. A package with an older lookup anchor cannot be reported.
+	// MaxLookupAnchorAge is the greatest age of a lookup anchor in slots (L), at least 1. A
+	// package with an older lookup anchor cannot be reported.
 	MaxLookupAnchorAge Slot
-	// MaxDependencies is the maximum number of prerequisites and segment-root
-	// lookups of one package together (J), at least 1.
+	// MaxDependencies is the maximum number of prerequisites and segment-root lookups that
+	// one package may have in total (J), at least 1.
 	MaxDependencies int
 	// MaxWorkItems is the maximum number of work items of a package (I), at
 	// least 1.
@@ -116,9 +116,8 @@ func Full() ChainSpec {
 	}
 }
 
-// The following are upper bounds for a spec that comes from a node. They are far
-// above the values of any chain, and low enough to prevent overflow and excessive
-// use of memory.
+// Upper bounds for a spec that comes from a JAM node. They are far above the values of
+// any real chain, and low enough to prevent overflow and excessive use of memory.
 const (
 	maxIndexed = 1 << 16 // 16-bit indices, and recent history
 	maxSlots   = 1 << 24
@@ -152,9 +151,9 @@ func (s ChainSpec) Validate() error {
 	return wrong.Wrap(ErrInvalidSpec)
 }
 
-// ValidatorsOf returns the number of validators of a chain from its number of
+// ValidatorsOf returns the number of validators of a chain with the given number of
 // cores: three for each core. It is for chains from Gray Paper 0.8.0 on, whose
-// constants do not contain the number.
+// constants do not contain the number of validators.
 func ValidatorsOf(cores int) int {
 	const perCore = 3
 	return perCore * cores

@@ -19,8 +19,8 @@ import (
 	"github.com/jamq/jamq/txpool"
 )
 
-// Block is an executed block of the rollup: go-ethereum's *types.Block, which is embedded, together
-// with the Receipts of its transactions.
+// Block is an executed block of the rollup. It embeds go-ethereum's *types.Block, and
+// adds the Receipts of the transactions.
 type Block = ledger.Block
 
 // Disk is an ordered key-value store in which a chain keeps its final blocks.
@@ -30,13 +30,14 @@ type Disk interface {
 	// Get returns the value of a key, or nil if the key has none. The caller may keep and change
 	// the result.
 	Get(key []byte) ([]byte, error)
-	// Write stores all records or none of them. The records need not be durable before Sync,
-	// but they must become durable in the order of the calls.
+	// Write stores all records or none of them. The records may become durable later, at
+	// the latest during Sync, but always in the order in which they were written.
 	Write(records []statedb.Record) error
 	// Sync makes all records durable.
 	Sync() error
-	// Scan calls f for the keys from the first argument (inclusive) to the second (exclusive),
-	// in order, and stops at the first error. The slice is valid only during the call of f.
+	// Scan calls f for the keys from the first argument (inclusive) to the second
+	// (exclusive), in order. It stops at the first error and returns it. The slice that f
+	// receives is valid only during that call of f.
 	Scan(from, to []byte, f func(key []byte) error) error
 }
 
@@ -46,26 +47,27 @@ type Config struct {
 	ChainID *big.Int
 	// Genesis are the accounts of block 0.
 	Genesis types.GenesisAlloc
-	// GenesisTime is the time of block 0 in Unix seconds. 0 means the beginning of JAM's common
-	// era.
+	// GenesisTime is the time of block 0 in Unix seconds. 0 means the start of the JAM
+	// common era.
 	GenesisTime uint64
-	// Rules are the rules of this chain that differ from Ethereum's. The zero value means
+	// Rules are the rules in which this chain differs from Ethereum. The zero value means
 	// Ethereum's rules.
 	Rules Rules
 	// MaxTxsPerBlock is the maximum number of transactions in a block, at least 1.
 	MaxTxsPerBlock int
-	// RetainStates is the number of blocks before the final one whose state the chain keeps, at
-	// least 1. The state of block 0 is always kept.
+	// RetainStates is how many blocks before the final block keep their state, at least 1.
+	// The state of block 0 is always kept.
 	RetainStates int
-	// KeepBlocks is the number of final blocks that the ledger keeps whole, with bodies, receipts
-	// and index. It must be at least 256; 0 means all.
+	// KeepBlocks is the number of final blocks that the ledger keeps whole, with bodies,
+	// receipts and index. It must be at least 256. 0 means that the ledger keeps all
+	// blocks.
 	KeepBlocks uint64
-	// MaxPool is the maximum number of pending transactions in the pool, and also the maximum
-	// number of queued ones. MaxPerSender is the maximum number of transactions of one sender.
+	// MaxPool is the maximum number of pending transactions in the pool, and also of queued
+	// ones. MaxPerSender is the maximum number of transactions from one sender.
 	MaxPool, MaxPerSender int
-	// Ledger keeps the final blocks across restarts, and States keeps the states. Their writes must
-	// become durable in one common order with those of the builder's log. If both are nil, the
-	// chain is in memory only.
+	// Ledger stores the final blocks, and States stores the states, so that both survive a
+	// restart. Writes to them and to the builder's log must become durable in the order in
+	// which they are made. If both fields are nil, the chain is in memory only.
 	Ledger Disk
 	States statedb.Disk
 	// PoolMetrics and StateMetrics receive measurements of the pool and of the states.
@@ -75,24 +77,24 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// maxTxSize is the maximum size of a transaction in bytes. It is geth's value, at
-// which a contract of the greatest allowed size still fits.
+// maxTxSize is the maximum size of a transaction in bytes. It is geth's value, which
+// leaves room for a contract of the greatest allowed size.
 const maxTxSize = 128 * 1024
 
-// poolBytes returns the maximum size of all pending transactions in the pool, in bytes. The limit
-// for the queued ones is the same.
+// poolBytes returns the maximum size of all pending transactions in the pool, in bytes.
+// The same limit applies to all queued transactions.
 func (c *Config) poolBytes() uint64 { return max(uint64(c.MaxPool)*maxTxSize/8, maxTxSize) }
 
-// Chain is an EVM rollup: its blocks, the states after them, and the transactions
-// that wait. [Chain.Rollup] returns the interface through which package builder
-// drives the chain. All other methods are safe for concurrent use.
+// Chain is an EVM rollup: its blocks, the states after them, and the pool of
+// transactions. Package builder drives the chain through the interface that
+// [Chain.Rollup] returns. All other methods are safe for concurrent use.
 type Chain struct {
 	cfg    Config
 	log    *slog.Logger
 	config *params.ChainConfig
 	states *statedb.Store
-	// genesis is a store in memory that has only the state of block 0. A pin in states would keep
-	// that state too, but each write set that leads to it would grow with the chain.
+	// genesis contains only the state of block 0, in memory. Pinning this state in states
+	// would cost more, because the write sets that lead to it would grow with the chain.
 	genesis *statedb.Store
 	ledger  *ledger.Ledger
 	pool    *mempool.Pool
@@ -106,9 +108,9 @@ type Chain struct {
 	pending       pending
 }
 
-// New returns a chain that begins at its genesis, or that continues after the
-// blocks in Config.Ledger. The chain accepts transactions only after a builder has
-// recovered it.
+// New returns a chain that begins at its genesis, or continues after the blocks in
+// Config.Ledger. The chain accepts transactions only after a builder has recovered it
+// from the builder's log.
 func New(cfg Config) (*Chain, error) {
 	c := &Chain{cfg: cfg, log: cfg.Logger, config: evm.ChainConfig(cfg.ChainID)}
 	if c.log == nil {
@@ -156,7 +158,7 @@ func (c *Chain) makeGenesis() (_ *Block, err error) {
 	return &Block{Block: genesis}, nil
 }
 
-// commitGenesis stores the state of block 0 as the canonical one, and returns its root.
+// commitGenesis stores the state of block 0 as canonical, and returns its root.
 func commitGenesis(states *statedb.Store, alloc types.GenesisAlloc) (root common.Hash, err error) {
 	view, err := states.View(statedb.EmptyRoot)
 	if err != nil {
@@ -171,15 +173,15 @@ func commitGenesis(states *statedb.Store, alloc types.GenesisAlloc) (root common
 	return root, states.SetCanonical(root)
 }
 
-// priceBump is the least increase of both prices, in per mille, with which a
-// transaction replaces another one. It is geth's value, on which wallets rely:
-// MetaMask raises both prices by a tenth.
+// priceBump is how much a transaction must raise both prices, in per mille, in order to
+// replace another transaction. It is geth's value, on which wallets rely: MetaMask
+// raises both prices by a tenth.
 const priceBump = 100
 
 func (c *Chain) makePool() (err error) {
-	// The pool has no separate price floor. The base fee of the blocks is the market price, and
-	// wallets compute their prices from it. A floor in the pool would be a second price that no
-	// wallet knows.
+	// The pool has no separate price floor. The base fee of the blocks is the market price,
+	// from which wallets compute their prices. A floor in the pool would be a second price
+	// that no wallet knows.
 	cfg := txpool.DefaultConfigEIP1559(c.cfg.ChainID)
 	cfg.BlockGasLimit = c.cfg.Rules.gasLimit()
 	cfg.MaxPending, cfg.MaxParked, cfg.MaxQueued, cfg.MaxPerSender = c.cfg.MaxPool, c.cfg.MaxPool, c.cfg.MaxPool, c.cfg.MaxPerSender

@@ -18,11 +18,13 @@ import (
 // ErrEdit is returned if the value of an edit is out of range.
 var ErrEdit = errors.New("evmrollup: invalid edit")
 
-// Edit is a change of the state by order of a developer, for example a new balance.
-// It sets a part of an account, or goes back to an earlier state. A block applies
-// its edits before its transactions. Edits work only on a chain in memory, whose
-// blocks are never read again, because the encoding of a block does not contain
-// them. Exactly one of Nonce, Balance, Code, Slot and Back is set.
+// Edit is a change of the state that a developer orders, for example a new balance. It
+// sets a part of an account, or restores an earlier state. Exactly one of Nonce,
+// Balance, Code, Slot and Back is set.
+//
+// A block applies its edits before its transactions. The encoding of a block does not
+// contain edits, so edits work only on a chain in memory, which never reads its blocks
+// again.
 type Edit struct {
 	Address common.Address // of the account
 	Nonce   *uint64
@@ -35,13 +37,13 @@ type Edit struct {
 	again bool // a block with the edit was undone
 }
 
-// maxBalanceBits is the maximum size of a balance that an edit sets, in bits. It is
-// lower than the 128 bits into which the sum of all balances must fit (see
-// evm.Genesis), so that several such balances fit.
+// maxBalanceBits is the maximum size of a balance in an edit, in bits. The sum of all
+// balances must fit into 128 bits (see evm.Genesis), and the lower limit leaves room
+// for several large balances.
 const maxBalanceBits = 120
 
-// check returns an error that wraps ErrEdit if the edit cannot be applied to the
-// account. now is the present state of the account.
+// check returns an error that wraps ErrEdit if the edit is invalid for the account in
+// the present state now.
 func (e *Edit) check(now statedb.Account) error {
 	switch {
 	case e.Balance != nil && e.Balance.BitLen() > maxBalanceBits:
@@ -79,8 +81,8 @@ func (e *Edit) apply(view *statedb.View) (err error) {
 	return view.SetAccount(e.Address, account)
 }
 
-// edits contains the edits that wait for the next block, and the edits that the
-// existing blocks have applied.
+// edits contains the edits that the next block must apply, and those that the existing
+// blocks have applied.
 type edits struct {
 	mu      sync.Mutex
 	waiting []Edit
@@ -91,8 +93,7 @@ type edits struct {
 // span is a range of block numbers: those above after and below before.
 type span struct{ after, before uint64 }
 
-// next returns the edits for a block that is about to be made. Later edits go into
-// a later block.
+// next returns the edits that the next block must apply.
 func (e *edits) next() []Edit {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -119,9 +120,10 @@ func (e *edits) in(block common.Hash) []Edit {
 	return e.of[block]
 }
 
-// applied removes the edits of a block that has become part of the chain from the
-// edits that wait. The function kept returns the number of the newest block of the
-// chain that the state of a snapshot includes.
+// applied records that a block with edits has joined the chain. It removes these edits
+// from the waiting ones. If one of them restored a snapshot, it calls kept to find the
+// newest block that the snapshot's state includes, and marks the blocks in between as
+// undone.
 func (e *edits) applied(b *Block, kept func(*Snapshot) uint64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -134,8 +136,8 @@ func (e *edits) applied(b *Block, kept func(*Snapshot) uint64) {
 	}
 }
 
-// discarded puts the edits of an undone block back in front of those that wait, so
-// that the next block applies them again.
+// discarded makes the edits of an undone block wait for the next block again, in front
+// of newer edits.
 func (e *edits) discarded(b *Block) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -148,21 +150,21 @@ func (e *edits) discarded(b *Block) {
 	delete(e.of, b.Hash())
 }
 
-// took reports whether a later edit has gone back to a state before this block, so
-// that the changes of the block no longer count.
+// took reports whether a later edit has restored the state before this block, so that
+// the changes of the block no longer count.
 func (e *edits) took(block uint64) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return slices.ContainsFunc(e.undone, func(s span) bool { return s.after < block && block < s.before })
 }
 
-// Edit orders a block that applies an edit, and returns the number of the block.
-// The block is made at once and contains none of the waiting transactions. If a
-// block is being made at the moment, that block may already apply the edit, but the
-// ordered block is made nevertheless.
+// Edit orders a block that applies an edit, and returns the block's number. The block
+// is made at once, without transactions from the pool. If another block is being made
+// at this moment, that block may already apply the edit, but the ordered block is made
+// nevertheless.
 //
-// The block has the same time as its parent, so that it does not use up a time that
-// was set for the next block. If the error wraps ErrEdit, nothing has changed.
+// The ordered block has the same time as its parent, so that a time that was set for
+// the next block is not used up. If the error wraps ErrEdit, nothing has changed.
 func (c *Chain) Edit(e Edit) (number uint64, err error) {
 	head := c.ledger.Head()
 	view, err := c.StateAt(head)
@@ -178,8 +180,8 @@ func (c *Chain) Edit(e Edit) (number uint64, err error) {
 	return c.production.orderEdit(head.NumberU64()), nil
 }
 
-// Snapshot is the state after a block, together with the transactions that waited
-// and the clock at that moment. An edit can go back to a snapshot.
+// Snapshot is the state after a block, together with the pool's transactions and the
+// clock at that moment. An edit can restore it.
 type Snapshot struct {
 	block   *Block
 	clock   clock
@@ -187,9 +189,9 @@ type Snapshot struct {
 	waiting []*types.Transaction
 }
 
-// kept returns the number of the newest block of the chain that the snapshot's
-// state includes. This is the block of the snapshot or, if that block was undone,
-// its newest ancestor that was not undone.
+// kept returns the number of the newest block of the chain that the state of a snapshot
+// includes. It is the snapshot's block or, if that block was undone, its newest
+// ancestor that is still in the chain.
 func (c *Chain) kept(s *Snapshot) uint64 {
 	number := s.block.NumberU64()
 	for _, hash := range s.line {
@@ -202,19 +204,20 @@ func (c *Chain) kept(s *Snapshot) uint64 {
 }
 
 // AtPresent returns a copy of the snapshot with the present time of the machine's
-// clock. An edit that goes back to the copy does not set the clock back.
+// clock. If an edit restores this copy, the clock is not set back.
 func (s *Snapshot) AtPresent() *Snapshot {
 	present := *s
 	present.clock = clock{now: uint64(time.Now().Unix())}
 	return &present
 }
 
-// Keep makes a snapshot of the newest block, to which an edit can go back as long
-// as the process runs. After such an edit, the transactions of the blocks in
-// between can be executed again. The transactions that waited when Keep was called
-// wait again, and later transactions are removed from the pool. The block with the
-// edit has the time of the snapshot's block, and the clock of later blocks
-// continues from the time at which Keep was called.
+// Keep makes a snapshot of the newest block, which an edit can restore as long as the
+// process runs. The block with this edit has the time of the snapshot's block, and the
+// clock continues from the time at which Keep was called.
+//
+// The edit also restores the pool: it contains the same transactions as when Keep was
+// called, and later ones are removed. Transactions from the blocks in between can be
+// executed again.
 func (c *Chain) Keep() (*Snapshot, error) {
 	waiting := c.waiting() // before the block, so that none is in neither
 	final := c.ledger.Final()
@@ -236,11 +239,12 @@ func (c *Chain) waiting() (all []*types.Transaction) {
 	return all
 }
 
-// restore puts the pool and the clock back to a snapshot, after an edit has gone
-// back to it: the transactions that waited then wait again, and all others are
-// removed. If the edit is applied a second time because its block was undone,
-// restore leaves the clock and the other transactions alone, because they may be
-// newer than the first time.
+// restore puts the pool and the clock back to a snapshot after an edit has restored it.
+// The pool then contains only transactions that it had when the snapshot was made.
+//
+// If the block with the edit was undone and made again, restore changes neither the
+// clock nor later transactions, because both may be newer than the first block with the
+// edit.
 func (c *Chain) restore(e *Edit) {
 	if !e.again {
 		c.removeExcept(e.Back.waiting)
@@ -271,9 +275,9 @@ func (c *Chain) remove(some []*types.Transaction) {
 	}
 }
 
-// reverted returns the transactions of a block that must not wait again after the
-// block is undone, because a waiting edit goes back to a state before the block. It
-// leaves out those that are already in the pool.
+// reverted returns those transactions of an undone block that must not return to the
+// pool, because a waiting edit restores a state before the block. It leaves out
+// transactions that are already in the pool.
 func (c *Chain) reverted(b *Block) (some []*types.Transaction) {
 	e := back(c.edits.next())
 	if e == nil || b.NumberU64() <= c.kept(e.Back) {
@@ -282,8 +286,8 @@ func (c *Chain) reverted(b *Block) (some []*types.Transaction) {
 	return slices.DeleteFunc(slices.Clone(b.Transactions()), func(tx *types.Transaction) bool { return c.pool.Get(tx.Hash()) != nil })
 }
 
-// back returns the last of the given edits that goes back to a snapshot, or nil.
-// Earlier ones have no effect.
+// back returns the last edit that restores a snapshot, or nil. Only this one has an
+// effect.
 func back(some []Edit) (e *Edit) {
 	for i := range some {
 		if some[i].Back != nil {
@@ -293,8 +297,7 @@ func back(some []Edit) (e *Edit) {
 	return e
 }
 
-// viewWith returns a view of the state after a block, to which the given edits were
-// applied.
+// viewWith returns a view of the state after a block with the given edits applied.
 func (c *Chain) viewWith(parent *Block, some []Edit) (*statedb.View, error) {
 	for i := len(some) - 1; i >= 0; i-- {
 		if to := some[i].Back; to != nil {
@@ -311,9 +314,9 @@ func (c *Chain) viewWith(parent *Block, some []Edit) (*statedb.View, error) {
 	return view, err
 }
 
-// executed returns the block that contains a transaction, and the transaction's
-// index in it. It returns nil if there is no such block, or if an edit has gone
-// back to a state before the block.
+// executed returns the block that contains a transaction, and the transaction's index.
+// It returns nil if there is no such block, or if an edit has restored a state before
+// it.
 func (c *Chain) executed(hash common.Hash) (*Block, int) {
 	b, index, known := c.ledger.Transaction(hash)
 	if !known || c.edits.took(b.NumberU64()) {

@@ -23,7 +23,7 @@ func poolBlock(b *Block) txpool.Block {
 	return txpool.Block{BaseFee: b.BaseFee(), Transactions: b.Transactions(), GasUsed: b.GasUsed(), GasLimit: b.GasLimit()}
 }
 
-// newHeader returns a header with the fields that are the same in every block. The chain has no
+// newHeader returns a header with the fields that all blocks share. The chain has no
 // uncles, withdrawals, blobs or requests.
 func (c *Chain) newHeader() *types.Header {
 	var none uint64
@@ -42,10 +42,10 @@ func (c *Chain) newHeader() *types.Header {
 	}
 }
 
-// nextHeader returns the header of the block after parent, without the results of
-// the execution. Blocks can be made faster than one per second, so a block may have
-// the same time as its parent. It has an earlier time only if an edit goes back to
-// a snapshot: see SetApart and Keep.
+// nextHeader returns the header of the block after parent, without the results of the
+// execution. The block may have the same time as its parent, because blocks can be made
+// faster than one per second (see SetApart). Its time is earlier only if an edit
+// restores a snapshot.
 func (c *Chain) nextHeader(parent *Block) *types.Header {
 	h := c.newHeader()
 	h.ParentHash = parent.Hash()
@@ -72,10 +72,10 @@ func (c *Chain) newBlock(view *statedb.View, header *types.Header, parent *Block
 	return run, nil
 }
 
-// execute runs the transactions of a pool session and seals the block. A
-// transaction that cannot run leaves the session: it is either dropped with the
-// reason, or it waits for the next block. If no transaction could run, the result
-// is nil, unless the order allows an empty block.
+// execute runs the transactions of a pool session and seals the block. A transaction
+// that cannot run leaves the session: it is either dropped with the reason, or remains
+// in the pool for the next block. If no transaction could run, the result is nil,
+// unless the order allows an empty block.
 func (c *Chain) execute(parent *Block, header *types.Header, session *txpool.Session, o order) (*Block, error) {
 	edits := c.edits.next()
 	next := session.Next
@@ -120,8 +120,8 @@ func (c *Chain) execute(parent *Block, header *types.Header, session *txpool.Ses
 	case err != nil && len(txs) == 0:
 		return nil, err
 	case err != nil:
-		// A balance does not fit, and it is unknown which transaction caused that. The last one is
-		// rejected, so that the next attempt is a different one.
+		// A balance has become too large, and we do not know which transaction caused that.
+		// Rejecting the last one makes sure that the next attempt has other transactions.
 		return nil, errors.Join(err, c.pool.Reject(txs[len(txs)-1].Hash(), err))
 	}
 	if header.Root, err = view.Commit(); err != nil {
@@ -132,8 +132,8 @@ func (c *Chain) execute(parent *Block, header *types.Header, session *txpool.Ses
 	return b, nil
 }
 
-// seal makes the block from a header that already has the state root, and sets the
-// hash of the block in the receipts.
+// seal makes a block from its transactions and results. The header already has the
+// state root. seal also sets the block's hash in the receipts.
 func seal(header *types.Header, txs types.Transactions, run *evm.Block) *Block {
 	header.GasUsed = run.GasUsed()
 	receipts := run.Receipts()
@@ -150,10 +150,10 @@ func seal(header *types.Header, txs types.Transactions, run *evm.Block) *Block {
 	return b
 }
 
-// replay executes a sealed block again, on the state after its parent. It returns
-// the view with the resulting state, and a function that seals the block with the
-// root of that view and returns an error if the result is a different block.
-// logReads must be true if the caller needs a witness.
+// replay executes a sealed block again, on the state after its parent. It returns the
+// view with the resulting state. It also returns a function that seals the block with
+// the root of that view, and fails if the result differs from the given block. logReads
+// must be true if the caller needs a witness.
 func (c *Chain) replay(parent *Block, block *types.Block, logReads bool) (view *statedb.View, sealed func(root common.Hash) (*Block, error), err error) {
 	if view, err = c.viewWith(parent, c.edits.in(block.Hash())); err != nil {
 		return nil, nil, err
@@ -184,8 +184,8 @@ func (c *Chain) replay(parent *Block, block *types.Block, logReads bool) (view *
 	}, nil
 }
 
-// again adds a block with its state after the newest block. It executes the block
-// again, unless the disk still has the block and the state after a crash.
+// again appends a block to the chain after a restart. It executes the block again,
+// unless the block and its state are still on the disk.
 func (c *Chain) again(block *types.Block) error {
 	if b := c.ledger.Stored(block.NumberU64(), block.Hash()); b != nil && c.states.Has(b.Root()) {
 		return c.ledger.Append(b)
@@ -211,7 +211,7 @@ func (c *Chain) again(block *types.Block) error {
 }
 
 // extend adds a block to the ledger after its state was committed. If that fails,
-// it discards the committed state.
+// extend discards the state.
 func (c *Chain) extend(b *Block) error {
 	if err := c.ledger.Append(b); err != nil {
 		return errors.Join(err, c.states.Discard(b.Root()))
@@ -219,8 +219,8 @@ func (c *Chain) extend(b *Block) error {
 	return nil
 }
 
-// blockHashes returns the function from which the instruction BLOCKHASH gets the
-// hashes of earlier blocks, for the execution of the block after parent.
+// blockHashes returns the function that gives the instruction BLOCKHASH the hashes of
+// earlier blocks, for a block that follows parent.
 func (c *Chain) blockHashes(parent *Block) evm.BlockHashes {
 	return func(number uint64) common.Hash {
 		if b := c.ledger.ByNumber(number); b != nil && number <= parent.NumberU64() {

@@ -20,8 +20,7 @@ import (
 // ErrExport is returned if a file is not a complete export of this chain.
 var ErrExport = errors.New("evmrollup: the file cannot be imported")
 
-// These are the kinds of records in an export, in the order in which they are in
-// the file.
+// The kinds of records in an export, in the order in which the file contains them.
 const (
 	exportHead  = 'H' // JSON of exportHeader
 	exportBlock = 'B' // RLP of exportedBlock, from block 1 on
@@ -37,8 +36,7 @@ type exportHeader struct {
 	Root    common.Hash
 }
 
-// exportVersion is the version of the exports that this program writes. Version 1
-// contains no records of a pool.
+// exportVersion is the version of the export format. Version 1 had no pool records.
 const exportVersion = 2
 
 func (h *exportHeader) read(raw []byte) error {
@@ -58,11 +56,11 @@ type exportedBlock struct {
 	Progress []byte // JSON
 }
 
-// Export writes all blocks, the state after the newest block, and all transactions
-// of the pool to a new file. The newest block must be final. The host calls Export
-// after a builder has recovered the chain and before it runs. The file gets its
-// name only when it is complete. The error wraps fs.ErrExist if there is already a
-// file at path, and ledger.ErrDamaged if a block cannot be read.
+// Export writes all blocks, the state after the newest block, and all transactions of
+// the pool to a new file. The newest block must be final. The host calls Export after a
+// builder has recovered the chain and before the builder runs. The file gets its name
+// only when it is complete. The error wraps fs.ErrExist if there is already a file at
+// path, and ledger.ErrDamaged if a block cannot be read.
 func (c *Chain) Export(ctx context.Context, path string) error {
 	head := c.Head()
 	if final := c.ledger.Final(); head.NumberU64() > final {
@@ -112,17 +110,17 @@ func (c *Chain) exportBlock(number uint64, add func(kind byte, body []byte) erro
 	return add(exportBlock, raw)
 }
 
-// pieces is an io.Writer that adds the bytes of a state to an export as records.
+// pieces is an io.Writer that adds what is written to an export, as records.
 type pieces func(kind byte, body []byte) error
 
 // Write implements io.Writer.
 func (add pieces) Write(some []byte) (int, error) { return len(some), add(exportState, some) }
 
-// Import reads an export into a chain that has only its genesis and empty disks. At
-// the next start, the chain begins with the last block of the export. The caller
-// must know from another source that this block is final, because the file only
-// proves that its parts belong together. After an error the disks must not be used.
-// Import does not change the file.
+// Import reads an export into a chain that has only its genesis and empty disks. At the
+// next start, the chain begins with the last block of the export. The caller must know
+// from another source that this block is final, because the file only proves that its
+// parts belong together. After an error, the disks must not be used. Import does not
+// change the file.
 func (c *Chain) Import(ctx context.Context, path string) (err error) {
 	if _, err := os.Stat(path); err != nil {
 		return err
@@ -193,7 +191,7 @@ func (i *importer) block(raw []byte) error {
 	return i.add(i.last, at)
 }
 
-// end checks that the export is complete, and imports the state after the last block and the pool.
+// end imports the state after the last block and the pool, if the export is complete.
 func (i *importer) end(ctx context.Context) error {
 	switch {
 	case !i.ended || i.last == nil:

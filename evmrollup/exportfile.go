@@ -10,14 +10,13 @@ import (
 	"github.com/jamq/jamq/journal"
 )
 
-// exportStep is the number of bytes after which a part of an export is written to
-// the disk and synced. If a file is damaged, the error names the offset of such a
-// part.
+// exportStep is the number of bytes after which an export is synced to the disk. The
+// error for a damaged file tells in which of these pieces the damage is.
 const exportStep = 256 << 10
 
-// writeExport writes an export with the records that the function fill passes to
-// add. It writes to a temporary file in the same directory, and renames that file
-// when it is complete and durable. add does not keep body.
+// writeExport writes an export. It calls fill, which passes each record to add. The
+// records go to a temporary file in the same directory, which gets its final name when
+// it is complete and durable. add does not keep body.
 func writeExport(path string, fill func(add func(kind byte, body []byte) error) error) (err error) {
 	if _, err := os.Lstat(path); err == nil {
 		return fmt.Errorf("evmrollup: export to %s: %w", path, fs.ErrExist)
@@ -74,8 +73,9 @@ func fillExport(path string, fill func(add func(kind byte, body []byte) error) e
 	return flush()
 }
 
-// readExport calls f with each record of an export. It does not change the file. The error is that
-// of f, or it wraps ErrExport and has an offset if the file is damaged or too short.
+// readExport calls f with each record of an export, and returns the error of f. If the
+// file is damaged or too short, the error wraps ErrExport and names the offset. The
+// file is not changed.
 func readExport(path string, f func(kind byte, body []byte) error) error {
 	err := journal.Read(path, func(record []byte) error {
 		if len(record) == 0 {
@@ -89,9 +89,9 @@ func readExport(path string, f func(kind byte, body []byte) error) error {
 	return err
 }
 
-// CheckExport returns an error that wraps ErrExport if a file is not a complete
-// export. It does not change the file. It also accepts the export of a different
-// chain, which only Import refuses.
+// CheckExport returns an error that wraps ErrExport if a file is not a complete export.
+// It does not change the file. It does not check that the export belongs to a certain
+// chain; Import does so.
 func CheckExport(path string) error {
 	var header exportHeader
 	var last byte

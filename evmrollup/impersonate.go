@@ -12,14 +12,14 @@ import (
 	"github.com/ethereum/go-ethereum/crypto"
 )
 
-// ErrNotImpersonated is returned if a transaction claims to be from an account that
-// is not impersonated.
+// ErrNotImpersonated is returned for a transaction without a signature if the account
+// of its sender is not impersonated.
 var ErrNotImpersonated = errors.New("evmrollup: the account is not impersonated")
 
-// impersonation lets a developer send transactions from accounts and contracts
-// without their keys. Such a transaction contains the address of the sender instead
-// of a signature, so that every execution finds the same sender. Only a chain in
-// memory accepts such transactions, because any client could make one.
+// impersonation lets a developer send transactions from accounts and contracts without
+// their keys. Such a transaction contains the sender's address in place of a signature,
+// so that every execution finds the same sender. Only a chain in memory accepts these
+// transactions, because anyone could make them.
 type impersonation struct {
 	mu       sync.Mutex
 	accounts map[common.Address]bool // false: formerly impersonated
@@ -27,7 +27,7 @@ type impersonation struct {
 	everAll  bool
 }
 
-// set turns the impersonation of an account on or off. It reports whether it was on before.
+// set turns the impersonation of an account on or off, and returns the old setting.
 func (i *impersonation) set(addr common.Address, on bool) (was bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -41,8 +41,8 @@ func (i *impersonation) set(addr common.Address, on bool) (was bool) {
 	return was
 }
 
-// setAll turns the impersonation of all accounts on or off. Accounts for which set
-// has turned it on stay impersonated.
+// setAll turns the impersonation of all accounts on or off. An account for which set
+// has turned it on stays impersonated.
 func (i *impersonation) setAll(on bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -56,9 +56,9 @@ func (i *impersonation) now(addr common.Address) bool {
 	return i.all || i.accounts[addr]
 }
 
-// ever reports whether an account is or was impersonated. Its transactions stay
-// valid after the impersonation has ended, because a block that contains them may
-// be undone and made again.
+// ever reports whether an account is or was impersonated. Its transactions stay valid
+// after the impersonation has ended, because a block with them may be undone and made
+// again.
 func (i *impersonation) ever(addr common.Address) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -79,16 +79,16 @@ func (i *impersonation) list() []common.Address {
 	return now
 }
 
-// Impersonate sets whether SignAs makes transactions of an account without its key.
-// It returns the previous setting. A chain with a disk does not accept such
-// transactions.
+// Impersonate sets whether SignAs can make transactions of an account without its key.
+// It returns the previous setting. It has no effect on a chain with a disk, which
+// refuses such transactions.
 func (c *Chain) Impersonate(addr common.Address, on bool) (was bool) {
 	return c.impersonation.set(addr, on)
 }
 
-// ImpersonateAll sets whether SignAs makes transactions of every account without
-// its key. If on is false, SignAs still does so for the accounts for which
-// Impersonate has turned it on.
+// ImpersonateAll sets whether SignAs can make transactions of every account without its
+// key. If on is false, SignAs can still do so for the accounts for which Impersonate
+// has turned it on.
 func (c *Chain) ImpersonateAll(on bool) { c.impersonation.setAll(on) }
 
 // Impersonates reports whether SignAs makes transactions of an account without its key.
@@ -97,8 +97,9 @@ func (c *Chain) Impersonates(addr common.Address) bool { return c.impersonation.
 // Impersonated returns the accounts for which Impersonate has turned impersonation on, sorted.
 func (c *Chain) Impersonated() []common.Address { return c.impersonation.list() }
 
-// SignAs returns a copy of a transaction whose sender is the account from, without using that
-// account's key. The error wraps [ErrNotImpersonated] if the account is not impersonated.
+// SignAs returns a copy of a transaction that is sent by the account from, without the
+// key of that account. The error wraps [ErrNotImpersonated] if the account is not
+// impersonated.
 func (c *Chain) SignAs(tx *types.Transaction, from common.Address) (*types.Transaction, error) {
 	if !c.impersonation.now(from) {
 		return nil, fmt.Errorf("%w: %s", ErrNotImpersonated, from)
@@ -106,12 +107,13 @@ func (c *Chain) SignAs(tx *types.Transaction, from common.Address) (*types.Trans
 	return tx.WithSignature(c.signer, slices.Concat(impersonated[:], from[:], one[:]))
 }
 
-// Signer returns the signer of the chain's transactions. On a chain in memory it also recovers the
-// senders of transactions that SignAs has made. It is safe for concurrent use.
+// Signer returns the signer that recovers the senders of the chain's transactions. On a
+// chain in memory, it also accepts transactions that SignAs has made. It is safe for
+// concurrent use.
 func (c *Chain) Signer() types.Signer { return c.signer }
 
-// sender returns the sender of a transaction, for the pool. It returns an error if
-// the transaction has no real signature and its account was never impersonated.
+// sender returns the sender of a transaction for the pool. It returns an error if the
+// transaction has no real signature and its account was never impersonated.
 func (c *Chain) sender(tx *types.Transaction) (common.Address, error) {
 	from, err := types.Sender(c.signer, tx)
 	if _, as := impersonates(tx); err == nil && as && !c.impersonation.ever(from) {
@@ -120,8 +122,8 @@ func (c *Chain) sender(tx *types.Transaction) (common.Address, error) {
 	return from, err
 }
 
-// newSigner returns the signer of a chain. memory is true for a chain in memory, which accepts
-// impersonated senders.
+// newSigner returns a chain's signer. Only a chain in memory accepts impersonated
+// senders.
 func newSigner(rules types.Signer, memory bool) types.Signer {
 	if memory {
 		return impersonatingSigner{rules}
@@ -129,16 +131,16 @@ func newSigner(rules types.Signer, memory bool) types.Signer {
 	return rules
 }
 
-// A transaction of an impersonated account has these values instead of a signature:
-// R = impersonated ‖ address, S = 1 and V = 0. They are in the range of valid
-// signatures, so that clients can decode the transaction.
+// A transaction of an impersonated account has these values in place of a signature: R
+// is "impersonated" followed by the address, S is 1, and V is 0. They are in the range
+// of valid signatures, so that clients can decode the transaction.
 var (
 	impersonated = [12]byte([]byte("impersonated"))
 	one          = [crypto.SignatureLength - common.HashLength]byte{common.HashLength - 1: 1}
 )
 
-// impersonates returns the address that a transaction contains instead of a
-// signature, and whether there is one.
+// impersonates returns the address that a transaction has in place of a signature, if
+// any.
 func impersonates(tx *types.Transaction) (from common.Address, ok bool) {
 	_, r, s := tx.RawSignatureValues()
 	if r.BitLen() > 256 || !s.IsUint64() || s.Uint64() != 1 {
@@ -149,8 +151,7 @@ func impersonates(tx *types.Transaction) (from common.Address, ok bool) {
 	return common.Address(word[len(impersonated):]), [12]byte(word[:len(impersonated)]) == impersonated
 }
 
-// impersonatingSigner is a signer that also recovers the senders of transactions that SignAs has
-// made.
+// impersonatingSigner is a signer that also accepts transactions from SignAs.
 type impersonatingSigner struct{ types.Signer }
 
 // Sender implements types.Signer.

@@ -6,9 +6,9 @@ import (
 	"github.com/jamq/jamq/txpool"
 )
 
-// Limits are the limits for the transactions that the node accepts. jam_getLimits
-// returns them. If a transaction exceeds a limit, the error of SendTransaction
-// names the limit and its value.
+// Limits are the limits that a transaction must meet. jam_getLimits returns them to
+// clients. If a transaction exceeds a limit, the error of SendTransaction names the
+// limit and its value.
 type Limits struct {
 	// TxGas is the greatest gas limit of a transaction (EIP-7825). BlockGas is the gas limit of a
 	// block.
@@ -21,15 +21,15 @@ type Limits struct {
 	// Authorizations is the maximum number of authorizations in a transaction
 	// (EIP-7702).
 	Authorizations hexutil.Uint64 `json:"authorizations"`
-	// NonceDistance is the greatest difference between the nonce of a transaction and the nonce of
-	// its sender's account.
+	// NonceDistance is the greatest allowed difference between a transaction's nonce and
+	// the nonce of the sender's account.
 	NonceDistance hexutil.Uint64 `json:"nonceDistance"`
-	// PerSender is the maximum number of transactions that one sender has in the pool. PerDelegated
-	// is this maximum for a sender whose account is delegated (EIP-7702).
+	// PerSender is the maximum number of transactions that one sender may have in the pool.
+	// PerDelegated is the maximum for a sender whose account is delegated (EIP-7702).
 	PerSender    hexutil.Uint64 `json:"perSender"`
 	PerDelegated hexutil.Uint64 `json:"perDelegated"`
-	// Pending is the maximum number of transactions in the pool that can run. Queued is the maximum
-	// number of those that wait behind a gap in the nonces.
+	// Pending is the maximum number of executable transactions in the pool. Queued is the
+	// maximum number of transactions that wait behind a nonce gap.
 	Pending hexutil.Uint64 `json:"pending"`
 	Queued  hexutil.Uint64 `json:"queued"`
 }

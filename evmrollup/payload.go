@@ -15,24 +15,23 @@ import (
 	"github.com/jamq/jamq/service"
 )
 
-// ErrPayload is returned if a payload cannot have been made by a node of this
-// rollup.
+// ErrPayload is returned if no node of this rollup can have made the payload.
 var ErrPayload = errors.New("evmrollup: invalid payload")
 
-// Transition is the payload of a block's work item. It begins with the header of
-// package service, which is all that the rollup's service reads, followed by the
-// other fields in RLP. The witness contains every part of the state that a
-// guarantor needs to execute the block again, and proves the state roots before and
-// after the block.
+// Transition is the payload of a block's work item. It begins with the header that
+// package service defines, the only part that the rollup's service reads. The other
+// fields follow in RLP. The witness contains all parts of the state that a guarantor
+// needs to execute the block again, and proves the state roots before and after the
+// block.
 type Transition struct {
 	PreRoot common.Hash  `rlp:"-"` // the header has it
 	Block   *types.Block // without receipts
 	Witness []byte       // see statedb.View.Witness
 }
 
-// Header returns the commitment that the service stores for a block: the block's
-// number, hash, state roots and transactions root. preRoot is the state root before
-// the block. The field for the package stays empty.
+// Header returns the commitment that the service stores for a block: its number, hash,
+// state roots and transactions root. preRoot is the state root before the block. The
+// commitment's package field stays empty.
 func Header(b *types.Block, preRoot common.Hash) proof.Commitment {
 	return proof.Commitment{Number: b.NumberU64(), Hash: b.Hash(), PreRoot: preRoot, PostRoot: b.Root(), TransactionsRoot: b.TxHash()}
 }
@@ -43,9 +42,9 @@ func (t *Transition) Encode() ([]byte, error) {
 	return append(service.EncodeHeader(Header(t.Block, t.PreRoot)), body...), err
 }
 
-// Payload implements builder.Rollup. To get a witness, it executes the block again
-// on the state before the block, which works no matter which root is canonical. It
-// fails if the execution results in a different block.
+// Payload implements builder.Rollup. To get a witness, Payload executes the block again
+// on the state before it. This works no matter which state is canonical. Payload fails
+// if the execution results in a different block.
 func (r *rollup) Payload(_ context.Context, b builder.Block[*Block]) ([]byte, error) {
 	parent := r.ledger.ByNumber(b.Number - 1)
 	if parent == nil || parent.Root() != b.PreRoot {
@@ -74,13 +73,13 @@ func (r *rollup) Payload(_ context.Context, b builder.Block[*Block]) ([]byte, er
 	return fits, err
 }
 
-// maxPayload is the maximum size of a payload. It leaves room in a signed package
-// for the refine context and the other fields.
+// maxPayload is the maximum size of a payload in bytes. It leaves room in a signed
+// package for the refine context and the other fields.
 const maxPayload = service.MaxSigned - 4096
 
-// fitting returns the payload if it fits into a signed package, and otherwise only
-// its header. The chain then continues, because the service needs only the header,
-// but other nodes cannot execute such a block from its package.
+// fitting returns the payload if it fits into a signed package, and otherwise only its
+// header. The header is enough for the service, so that the chain continues, but other
+// nodes cannot execute such a block from its package.
 func fitting(payload []byte) []byte {
 	if len(payload) > maxPayload {
 		return payload[:service.HeaderSize]
@@ -88,8 +87,8 @@ func fitting(payload []byte) []byte {
 	return payload
 }
 
-// DecodeTransition decodes a payload, and checks that its header belongs to its
-// block. The error wraps ErrPayload, or service.ErrHeader if the payload has no
+// DecodeTransition decodes a payload, and checks that the header and the block belong
+// together. The error wraps ErrPayload, or service.ErrHeader if the payload has no
 // header.
 func DecodeTransition(payload []byte) (*Transition, error) {
 	h, err := service.DecodeHeader(payload)

@@ -15,53 +15,52 @@ import (
 	"github.com/jamq/jamq/txpool"
 )
 
-// ErrTime is returned if the time that a developer sets for a block is not later
-// than the time of the newest block, or is later than MaxTime.
+// ErrTime is returned if a developer sets a block time that is not later than the
+// newest block, or that is later than MaxTime.
 var ErrTime = errors.New("evmrollup: invalid time of a block")
 
-// MaxTime is the latest time that a developer can set for a block, in Unix seconds.
-// It is the end of the year 9999, the last year that many programs can represent.
-// The blocks that follow may still have later times.
+// MaxTime is the latest block time that a developer can set, in Unix seconds. It is the
+// end of the year 9999, the last year that many programs can represent. Later blocks
+// may nevertheless continue beyond it.
 const MaxTime = 253_402_300_799
 
-// production decides when a block is made and which time it has. The zero value
-// makes blocks when transactions wait, with the time of the machine's clock.
+// production decides when a block is made and which time the block has. The zero value
+// makes a block when the pool has transactions, with the time of the machine's clock.
 // Developers can change both through the methods of Chain.
 type production struct {
 	mu sync.Mutex
 	// began is true if a slot has begun and only full blocks were made in it so far.
 	began bool
-	// manual is true if no blocks are made for waiting transactions, so that only Mine, edits
-	// and the interval make blocks.
+	// manual is true if transactions in the pool do not cause a block. Blocks are then made
+	// only by Mine, by edits and at intervals.
 	manual bool
-	// upTo is the number of the last block that Mine has ordered, and edited is the number of
-	// the last block that an edit has ordered. These blocks are made even if they have no
+	// upTo is the last block number that Mine has ordered, and edited is the last that an
+	// edit has ordered. Blocks up to these numbers are made even if they have no
 	// transactions.
 	upTo, edited uint64
 	// newest is the number of the newest block whose execution has begun.
 	newest uint64
-	// every is the time after which a block is made even without transactions, or 0 if no such
-	// blocks are made. last is the time at which the newest block was made, or at which every
-	// was set.
+	// every is the time after which a block is made even without transactions, or 0. last
+	// is the time at which the newest block was made, or at which every was set.
 	every time.Duration
 	last  time.Time
-	// offset is added to the machine's clock, in seconds. next is the time for the next block
-	// that a developer has set, in Unix seconds, or 0.
+	// offset is added to the machine's clock, in seconds. next is the Unix time that a
+	// developer has set for the next block, or 0.
 	offset int64
 	next   uint64
-	// baseFee is the base fee for the next block that a developer has set, in wei per gas, or
-	// nil. gasLimit is the gas limit for all later blocks that a developer has set, or 0.
+	// baseFee is the base fee that a developer has set for the next block, in wei per gas,
+	// or nil. gasLimit is the gas limit that a developer has set for all later blocks, or
+	// 0.
 	baseFee  *big.Int
 	gasLimit uint64
-	// apart is the minimum difference between the times of a block and its parent, in seconds.
+	// apart is the minimum time between a block and its parent, in seconds.
 	apart uint64
-	// spaced describes the blocks that Mine has ordered with a fixed difference between their
-	// times.
+	// spaced contains the blocks that Mine has ordered with a fixed time between them.
 	spaced []spacing
 }
 
-// spacing is a range of block numbers, together with the number of seconds between
-// the time of each of these blocks and the time of its parent.
+// spacing is a range of block numbers, and the time between two of these blocks in
+// seconds.
 type spacing struct{ first, last, seconds uint64 }
 
 // order describes how a block must be made.
@@ -78,12 +77,12 @@ type demand struct {
 	parked bool // some wait for a lower base fee, and an empty block lowers it
 }
 
-// due reports whether the block with the given number must be made now, and how. If
-// it is, the execution of the block counts as begun.
+// due reports whether the block with the given number must be made now, and how. If so,
+// the block can no longer be ordered, because its execution counts as begun.
 //
-// If all transactions of a slot wait for a lower base fee, the slot gets an empty
-// block, as on Ethereum. Otherwise the transactions would wait forever, because
-// only blocks change the base fee.
+// If all transactions of a slot wait for a lower base fee, due allows an empty block,
+// as on Ethereum. Only blocks change the base fee, so the transactions would otherwise
+// wait forever.
 func (p *production) due(number uint64, d demand) (o order, due bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -105,16 +104,15 @@ func (p *production) due(number uint64, d demand) (o order, due bool) {
 	return o, due
 }
 
-// gone records that the block with this number does not exist, either because it
-// was not made or because it was undone.
+// gone records that a block does not exist, because it was undone or not made.
 func (p *production) gone(number uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.newest = min(p.newest, number-1)
 }
 
-// orderEdit orders the next block that has not begun yet, for an edit, and returns its number. head
-// is the number of the newest block.
+// orderEdit orders a block for an edit, and returns its number: the next block whose
+// execution has not begun yet. head is the number of the newest block.
 func (p *production) orderEdit(head uint64) uint64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -123,8 +121,8 @@ func (p *production) orderEdit(head uint64) uint64 {
 	return number
 }
 
-// after returns the time for the block with the given number, in Unix seconds.
-// parent is the time of its parent.
+// after returns the Unix time for the block with the given number, whose parent has the
+// time parent.
 func (p *production) after(parent, number uint64) uint64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -140,8 +138,8 @@ func (p *production) after(parent, number uint64) uint64 {
 	return max(least, uint64(time.Now().Unix()+p.offset))
 }
 
-// clock is a reading of the clock that determines the times of blocks. now is the
-// time in Unix seconds, and next is the time that was set for the next block, or 0.
+// clock is a reading of the clock that determines block times. now is the Unix time in
+// seconds, and next is the time that was set for the next block, or 0.
 type clock struct{ now, next uint64 }
 
 // read returns the present reading of the clock.
@@ -158,8 +156,7 @@ func (p *production) set(c clock) {
 	p.next, p.offset = c.next, int64(c.now)-time.Now().Unix()
 }
 
-// change sets the fields of the next block's header that a developer has chosen: base fee and gas
-// limit.
+// change puts the base fee and gas limit that a developer has set into the next header.
 func (p *production) change(h *types.Header) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -171,9 +168,9 @@ func (p *production) change(h *types.Header) {
 	}
 }
 
-// made records the time and the base fee of the newest block. If blocks must have
-// different times but are made faster than the clock runs, the clock moves forward
-// with them, so that IncreaseTime counts from the newest block.
+// made records the time and the base fee of the newest block. If blocks have a minimum
+// time between them but are made faster, their times run ahead of the clock. made then
+// moves the clock forward too, so that IncreaseTime counts from the newest block.
 func (p *production) made(at uint64, baseFee *big.Int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -189,8 +186,7 @@ func (p *production) made(at uint64, baseFee *big.Int) {
 	}
 }
 
-// final records that the blocks up to a number are final, so that they are never
-// made again.
+// final records which blocks are final, because these are never made again.
 func (p *production) final(number uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -198,18 +194,17 @@ func (p *production) final(number uint64) {
 }
 
 // SlotBegan informs the chain that a JAM slot has begun. The next block may then be
-// made even if it is not full; before that, only full blocks are made.
+// made even if it is not full. Further blocks in the same slot must be full.
 func (c *Chain) SlotBegan() {
 	c.production.mu.Lock()
 	defer c.production.mu.Unlock()
 	c.production.began = true
 }
 
-// Mine orders a number of blocks, in addition to those that earlier calls have
-// ordered. The blocks are made at once, even without transactions. The first of
-// them is a block whose execution has not begun yet. If seconds is not 0, it is the
-// difference between the times of these blocks. Mine returns the number of the last
-// block.
+// Mine orders blocks in addition to those that earlier calls have ordered, and returns
+// the number of the last one. The blocks are made at once, even without transactions.
+// The first of them is the next block whose execution has not begun yet. If seconds is
+// not 0, it is the time between two of these blocks.
 func (c *Chain) Mine(blocks, seconds uint64) (last uint64) {
 	head := c.ledger.Head().NumberU64()
 	p := &c.production
@@ -223,28 +218,26 @@ func (c *Chain) Mine(blocks, seconds uint64) (last uint64) {
 	return p.upTo
 }
 
-// SetAutomine sets whether blocks are made for waiting transactions, which is the
-// default. If on is false, blocks are made only because of Mine, edits and
-// SetInterval.
+// SetAutomine sets whether transactions in the pool cause a block, which is the
+// default. If on is false, blocks are made only by Mine, by edits and by SetInterval.
 func (c *Chain) SetAutomine(on bool) {
 	c.production.mu.Lock()
 	defer c.production.mu.Unlock()
 	c.production.manual = !on
 }
 
-// SetInterval sets the time after which a block is made even without transactions,
-// and even if automine is off. 0, the default, turns this off. The block is made at
-// the next slot after that time, because the builder asks for a block at each slot.
+// SetInterval sets the time after which a block is made even without transactions, and
+// even if automine is off. 0, the default, turns this off. The block is made at the
+// next slot after that time, because the builder asks for a block when a slot begins.
 func (c *Chain) SetInterval(every time.Duration) {
 	c.production.mu.Lock()
 	defer c.production.mu.Unlock()
 	c.production.every, c.production.last = every, time.Now()
 }
 
-// SetApart sets the minimum difference between the times of a block and its parent,
-// in seconds. The default is 0: blocks can be faster than one per second and then
-// have equal times. With 1, such blocks have times ahead of the clock, as on
-// development nodes.
+// SetApart sets the minimum time between a block and its parent, in seconds. The
+// default is 0: if blocks are made faster than one per second, they have equal times.
+// With 1, the times of such blocks run ahead of the clock, as on development nodes.
 func (c *Chain) SetApart(seconds uint64) {
 	c.production.mu.Lock()
 	defer c.production.mu.Unlock()
@@ -258,9 +251,9 @@ func (c *Chain) Automine() bool {
 	return !c.production.manual
 }
 
-// IncreaseTime moves the clock of later blocks forward. It returns the number of
-// seconds by which this clock is now ahead of the machine's clock. The error wraps
-// ErrTime if the clock would pass MaxTime.
+// IncreaseTime moves the clock for later blocks forward. It returns how many seconds
+// this clock is now ahead of the machine's clock. The error wraps ErrTime if the clock
+// would pass MaxTime.
 func (c *Chain) IncreaseTime(seconds uint64) (ahead int64, err error) {
 	p := &c.production
 	p.mu.Lock()
@@ -273,9 +266,9 @@ func (c *Chain) IncreaseTime(seconds uint64) (ahead int64, err error) {
 	return p.offset, nil
 }
 
-// SetNextBaseFee sets the base fee of the next block, in wei per gas. The base fees
-// of later blocks follow from it by the rule of the chain. The error wraps ErrEdit
-// if the base fee has more than 64 bits.
+// SetNextBaseFee sets the base fee of the next block, in wei per gas. The chain's rule
+// computes the base fees of later blocks from it. The error wraps ErrEdit if the base
+// fee has more than 64 bits.
 func (c *Chain) SetNextBaseFee(wei *big.Int) error {
 	if !wei.IsUint64() {
 		return fmt.Errorf("%w: base fee %v wei, want below 2^64", ErrEdit, wei)
@@ -284,14 +277,15 @@ func (c *Chain) SetNextBaseFee(wei *big.Int) error {
 	p.mu.Lock()
 	p.baseFee = new(big.Int).Set(wei)
 	p.mu.Unlock()
-	// A lower base fee lets waiting transactions run, and a higher one makes others wait.
+	// With a lower base fee, more of the pool's transactions can run; with a higher one,
+	// fewer.
 	c.pool.Reset(txpool.Head{BaseFee: wei, Touched: []common.Address{}})
 	return nil
 }
 
 // SetGasLimit sets the gas limit of all later blocks. The pool still refuses
-// transactions with more gas than Rules.GasLimit. The error wraps ErrEdit if the
-// gas limit is out of range.
+// transactions with more gas than Rules.GasLimit. The error wraps ErrEdit if the gas
+// limit is out of range.
 func (c *Chain) SetGasLimit(gas uint64) error {
 	if gas < params.TxGas || gas > mostBlockGas {
 		return fmt.Errorf("%w: gas limit %d, want %d to %d", ErrEdit, gas, params.TxGas, uint64(mostBlockGas))
@@ -303,12 +297,12 @@ func (c *Chain) SetGasLimit(gas uint64) error {
 	return nil
 }
 
-// mostBlockGas is the maximum gas limit that SetGasLimit accepts. A machine
-// executes that much gas in a few seconds.
+// mostBlockGas is the maximum gas limit that SetGasLimit accepts. A machine can execute
+// this much gas in a few seconds.
 const mostBlockGas = 1_000_000_000
 
-// SetNextTime sets the time of the next block, in Unix seconds. The clock of later
-// blocks continues from that time. The error wraps ErrTime.
+// SetNextTime sets the time of the next block, in Unix seconds. The clock for later
+// blocks continues from there. The error wraps ErrTime if the time is out of range.
 func (c *Chain) SetNextTime(seconds uint64) error {
 	p := &c.production
 	head := c.ledger.Head().Time()

@@ -24,21 +24,21 @@ func (c *Chain) ChainConfig() *params.ChainConfig { return c.config }
 // Head returns the newest executed block.
 func (c *Chain) Head() *Block { return c.ledger.Head() }
 
-// Stored returns the number of the last block in Config.Ledger, which is final, or
-// 0 if there is no such block.
+// Stored returns the number of the last block in Config.Ledger, or 0 if the ledger is
+// empty. All blocks in the ledger are final.
 func (c *Chain) Stored() uint64 { return c.ledger.Final() }
 
-// BlockByNumber returns the executed block with a number, or nil. If an edit has
-// gone back to a state before the block, the result has only the header of the
-// block, without transactions and receipts.
+// BlockByNumber returns the executed block with the given number, or nil. If an edit
+// has restored a state before the block, the result contains only the block's header.
 func (c *Chain) BlockByNumber(number uint64) *Block { return c.Present(c.ledger.ByNumber(number)) }
 
 // BlockByHash returns the executed block with a hash, in the same form as
 // BlockByNumber.
 func (c *Chain) BlockByHash(hash common.Hash) *Block { return c.Present(c.ledger.ByHash(hash)) }
 
-// Present returns a block as readers must see it: only its header if an edit has gone back to a
-// state before the block. All readers use Present, so that their answers agree.
+// Present returns a block as readers must see it. If an edit has restored a state
+// before the block, only the block's header remains. All readers use Present, so that
+// their answers agree.
 func (c *Chain) Present(b *Block) *Block {
 	if b == nil || !c.edits.took(b.NumberU64()) {
 		return b
@@ -47,25 +47,26 @@ func (c *Chain) Present(b *Block) *Block {
 }
 
 // Transaction returns the executed block that contains a transaction, and the
-// transaction's index in it. The last result is false if there is no such block.
+// transaction's index in that block. It returns false if there is no such block.
 func (c *Chain) Transaction(hash common.Hash) (*Block, int, bool) {
 	b, index := c.executed(hash)
 	return b, index, b != nil
 }
 
-// FinalProgress returns the progress on JAM of a final block, and whether the
-// database has the block.
+// FinalProgress returns the progress of a final block on JAM. It returns false if the
+// database does not have the block.
 func (c *Chain) FinalProgress(number uint64) (builder.Progress, bool) {
 	return c.ledger.Progress(number)
 }
 
-// Logs returns the numbers of the blocks that may contain a log that matches a
-// query: see ledger.Ledger.Logs.
+// Logs returns the numbers of the blocks that may have a log that matches a query. The
+// caller must check the logs of each block. See ledger.Ledger.Logs for the arguments.
 func (c *Chain) Logs(from, to uint64, addresses []common.Address, topics [][]common.Hash) iter.Seq[uint64] {
 	return c.ledger.Logs(from, to, addresses, topics)
 }
 
-// LogsOf returns the logs of the executed block with a number, and whether there is such a block.
+// LogsOf returns the logs of the executed block with the given number, or false if
+// there is no such block.
 func (c *Chain) LogsOf(number uint64) ([]*types.Log, bool) {
 	if c.edits.took(number) {
 		return nil, true
@@ -73,20 +74,19 @@ func (c *Chain) LogsOf(number uint64) ([]*types.Log, bool) {
 	return c.ledger.LogsOf(number)
 }
 
-// ReplacedBlocks returns the number of executed blocks that were undone so far.
-// When the number changes, a cache of blocks by number is out of date.
+// ReplacedBlocks returns how many executed blocks have been undone so far. When this
+// number changes, a cache of blocks by number is out of date.
 func (c *Chain) ReplacedBlocks() uint64 { return c.replaced.Load() }
 
 // CanonicalRoot returns the state root of the last final block.
 func (c *Chain) CanonicalRoot() common.Hash { return c.states.Canonical() }
 
-// OldestBlock returns the number of the oldest block after the genesis that still
-// has its body. The chain has only the headers and the progress of older blocks.
+// OldestBlock returns the number of the oldest block after the genesis whose body the
+// chain still has. Of older blocks, it has only the headers and the progress.
 func (c *Chain) OldestBlock() uint64 { return c.ledger.Oldest() }
 
-// Damage returns the first damage of the disk that a method has found, or nil. That
-// method has panicked with this error, because any other answer would have been
-// wrong.
+// Damage returns the first error that a method has found on the disk, or nil. That
+// method has panicked with this error, because any other answer would have been wrong.
 func (c *Chain) Damage() error { return c.ledger.Damage() }
 
 // States returns the number of states in memory.
@@ -95,11 +95,13 @@ func (c *Chain) States() int { return c.states.Roots() }
 // NextBaseFee returns the base fee of the next block, in wei per gas.
 func (c *Chain) NextBaseFee() *big.Int { return c.nextHeader(c.ledger.Head()).BaseFee }
 
-// NextTime returns the time that the next block would have if it were made now, in Unix seconds.
+// NextTime returns the Unix time, in seconds, that a block would get if it were made
+// now.
 func (c *Chain) NextTime() uint64 { return c.nextHeader(c.ledger.Head()).Time }
 
 // StateAt returns a view of the state after a block. The state of block 0 is always
-// available. The states of other old blocks are not; see Config.RetainStates.
+// available. Of the other blocks, only recent ones have a state: see
+// Config.RetainStates.
 func (c *Chain) StateAt(b *Block) (*statedb.View, error) {
 	view, err := c.states.View(b.Root())
 	if errors.Is(err, statedb.ErrUnknownRoot) && b.NumberU64() == 0 {
@@ -111,17 +113,17 @@ func (c *Chain) StateAt(b *Block) (*statedb.View, error) {
 	return view, nil
 }
 
-// Call executes a message on a view of the state after a block. The caller may have
-// changed the view before. tracer may be nil.
+// Call executes a message on a view of the state after block b. The view may already
+// contain changes of the caller. tracer may be nil.
 func (c *Chain) Call(ctx context.Context, b *Block, view *statedb.View, msg *core.Message, o evm.Overrides, tracer *tracing.Hooks) (*core.ExecutionResult, error) {
 	o.Precompiles = c.cfg.Rules.Precompiles
 	return evm.CallWith(ctx, view, c.config, b.Header(), c.blockHashes(b), msg, o, tracer)
 }
 
-// EstimateGas returns the gas limit that a message needs on a view of the state
-// after a block. The result is at most gasCap, and at most the gas limit that a
-// transaction may have. If the message fails with every gas limit, EstimateGas
-// returns the reason and the data of the revert.
+// EstimateGas returns the gas limit that a message needs on a view of the state after a
+// block. The result is at most gasCap, and at most the gas limit of a transaction. If
+// the message fails with every gas limit, EstimateGas returns the error and the revert
+// data.
 func (c *Chain) EstimateGas(ctx context.Context, b *Block, view *statedb.View, msg *core.Message, o evm.Overrides, gasCap uint64) (uint64, []byte, error) {
 	o.Precompiles = c.cfg.Rules.Precompiles
 	estimate := func(gasCap uint64) (uint64, []byte, error) {

@@ -12,19 +12,19 @@ import (
 	"github.com/jamq/jamq/builder/mempool"
 )
 
-// These are the kinds of records in a checkpoint, which are the first bytes of the
-// records. A checkpoint consists of the number of the last final block, the blocks
-// after it, and the records of the pool.
+// The kinds of records in a checkpoint, each of which is a record's first byte. A
+// checkpoint consists of the number of the last final block, the blocks after it, and
+// the records of the pool.
 const (
 	recordFinal = 'F' // 8 bytes: the last final block
 	recordBlock = 'B' // RLP of a block
 )
 
-// errRecord is returned if the log has a record that this package has not written.
+// errRecord is returned if the log has a record that this package cannot have written.
 var errRecord = errors.New("evmrollup: malformed record")
 
-// TakeChanges implements builder.Operations. It returns the changes of the pool.
-// After an import, it also returns the imported transactions, once.
+// TakeChanges implements builder.Operations. It returns the changes of the pool. The
+// first call after an import also returns the imported transactions.
 func (r *rollup) TakeChanges() [][]byte {
 	imported := r.imported
 	r.imported = nil
@@ -36,8 +36,8 @@ func (r *rollup) ReplayChange(ctx context.Context, change []byte) error {
 	return r.pool.ReplayChange(ctx, change)
 }
 
-// Recovered implements builder.Operations. At the first start after an import, it
-// also writes the imported transactions to the log.
+// Recovered implements builder.Operations. At the first start after an import,
+// Recovered also writes the imported transactions to the log.
 func (r *rollup) Recovered(ctx context.Context, save func() error) error {
 	imported, err := r.ledger.Imported()
 	if err != nil {
@@ -66,7 +66,7 @@ func (r *rollup) Recovered(ctx context.Context, save func() error) error {
 	return nil
 }
 
-// Checkpoint implements builder.Checkpointer. The records contain no states and no
+// Checkpoint implements builder.Checkpointer. The checkpoint contains no states and no
 // final blocks, because these are in the database.
 func (r *rollup) Checkpoint(context.Context) ([][]byte, error) {
 	if err := r.repin(&r.offered, r.ledger.ByNumber(r.final).Root()); err != nil {
@@ -89,8 +89,8 @@ func (r *rollup) Checkpoint(context.Context) ([][]byte, error) {
 // Prune implements builder.Pruner.
 func (r *rollup) Prune(context.Context) error { return r.repin(&r.logged, r.offered) }
 
-// repin pins a state in the store and records its root in pin. It then unpins the
-// state that pin recorded before, unless pin was zero.
+// repin replaces the pinned state that is recorded in pin by the state with the given
+// root. A zero pin means that no state is pinned yet.
 func (r *rollup) repin(pin *common.Hash, root common.Hash) error {
 	if err := r.states.Pin(root); err != nil {
 		return err

@@ -14,30 +14,30 @@ import (
 	"github.com/jamq/jamq/txpool"
 )
 
-// rollup implements builder.Rollup for a chain. Only the goroutine of the builder
-// uses its fields.
+// rollup implements builder.Rollup for a chain. Only the builder's goroutine uses the
+// fields.
 type rollup struct {
 	*Chain
 	proposed *Block // by the last call of Propose
 	final    uint64 // number of the last final block
-	// logged is the root of the state of the final block in the log's checkpoint. A restart begins
-	// with this state. offered is the root that belongs to the last call of Checkpoint. Both states
-	// are pinned in the store unless they are zero.
+	// logged is the root of the state with which a restart begins: that of the final block
+	// in the log's checkpoint. offered is the root for the last call of Checkpoint. Both
+	// states are pinned in the store, unless the root is zero.
 	logged, offered common.Hash
 	imported        [][]byte // of an import, for TakeChanges
 }
 
-// Rollup returns the chain as a builder.Rollup. The builder then drives the chain
-// from its first block: see Origin. Rollup must be called only once. The error is
-// that of Config.Ledger.
+// Rollup returns the interface through which a builder drives the chain, from the block
+// that Origin returns. Rollup must be called only once. The error is that of
+// Config.Ledger.
 func (c *Chain) Rollup() (builder.Rollup[*Block], error) {
 	r := &rollup{Chain: c, final: c.Origin()}
 	if err := c.ledger.Rewind(c.Origin()); err != nil {
 		return nil, err
 	}
-	// A log without a checkpoint begins with this state, however many blocks are final. If the log
-	// has a checkpoint, Restore replaces this pin by that of the checkpoint's state. The state here
-	// may then be gone already.
+	// If the log has no checkpoint, recovery begins with this state, however many blocks
+	// are final. If the log has a checkpoint, Restore pins the checkpoint's state instead,
+	// and this state may already be gone.
 	err := r.repin(&r.logged, c.ledger.Head().Root())
 	if err != nil && !errors.Is(err, statedb.ErrUnknownRoot) {
 		return nil, err
@@ -45,12 +45,11 @@ func (c *Chain) Rollup() (builder.Rollup[*Block], error) {
 	return r, nil
 }
 
-// Origin returns the number of the block with which the chain began: 0, or the
-// number of the last imported block.
+// Origin returns the number of the chain's first block: 0, or the last imported block.
 func (c *Chain) Origin() uint64 { return c.ledger.Origin() }
 
-// Encode implements builder.Codec. The encoding has no receipts, because an execution of the block
-// makes them again.
+// Encode implements builder.Codec. The encoding contains no receipts, because executing
+// the block produces them again.
 func (*rollup) Encode(b *Block) ([]byte, error) { return rlp.EncodeToBytes(b.Block) }
 
 // Decode implements builder.Codec.
@@ -101,8 +100,8 @@ func (r *rollup) Propose(ctx context.Context, number uint64) (*Block, common.Has
 	return block, block.Root(), nil
 }
 
-// abandon discards the last proposed block and its state, because the builder has
-// not used them.
+// abandon discards the last proposed block and its state, if the builder did not use
+// it.
 func (r *rollup) abandon() error {
 	p := r.proposed
 	if r.proposed = nil; p == nil {
@@ -111,9 +110,9 @@ func (r *rollup) abandon() error {
 	return r.states.Discard(p.Root())
 }
 
-// Apply implements builder.Rollup. It does not execute a block again that was just
-// proposed. It adds the block to the ledger before the block's transactions leave
-// the pool, so that a reader finds each transaction at any moment.
+// Apply implements builder.Rollup. It executes the block, unless the block was just
+// proposed. It adds the block to the ledger before it removes the block's transactions
+// from the pool, so that a reader finds each transaction at any moment.
 func (r *rollup) Apply(_ context.Context, b builder.Block[*Block]) error {
 	var err error
 	if p := r.proposed; p != nil && p == b.Body {
@@ -152,8 +151,8 @@ func (r *rollup) Undo(_ context.Context, b builder.Block[*Block]) error {
 	return err
 }
 
-// discard removes the block with the given number and all later blocks from the
-// chain, together with their states.
+// discard removes the block with the given number and all later blocks, with their
+// states.
 func (r *rollup) discard(number uint64) {
 	for _, b := range r.ledger.Truncate(number) {
 		r.edits.discarded(b)
@@ -165,8 +164,8 @@ func (r *rollup) discard(number uint64) {
 	}
 }
 
-// Final implements builder.Finalizer. A block that is already in the database was
-// final before the restart.
+// Final implements builder.Finalizer. It ignores a block that is already in the
+// database, because that block was final before the restart.
 func (r *rollup) Final(_ context.Context, b builder.Block[*Block]) error {
 	if b.Number > r.ledger.Final() {
 		if err := r.states.SetCanonical(b.Root); err != nil {

@@ -11,23 +11,23 @@ import (
 	"github.com/jamq/jamq/statedb/evm"
 )
 
-// Rules are the rules of a chain that differ from Ethereum's. All nodes of a chain
-// need the same rules at every start, because they execute blocks again. The zero
-// value means Ethereum's rules.
+// Rules are the rules in which a chain differs from Ethereum. All nodes of a chain need
+// the same rules at every start, because they execute blocks again. The zero value
+// means Ethereum's rules.
 type Rules struct {
-	// BaseFee returns the base fee of the block after the given header, in wei per gas. The
-	// result must depend only on that header, whose base fee and gas limit are set. If BaseFee
-	// is nil, EIP-1559 applies.
+	// BaseFee returns the base fee of the block that follows parent, in wei per gas. The
+	// result must depend only on parent, whose base fee and gas limit are set. If the
+	// function is nil, EIP-1559 determines the base fee.
 	BaseFee func(parent *types.Header) *big.Int
-	// Tips is the account that receives the tips. The zero address stands for 0x4a414d51…01, an
+	// Tips is the account that receives the tips. The zero address means 0x4a414d51…01, an
 	// address without a key.
 	Tips common.Address
 	// GasLimit is the gas limit of every block. 0 means 30,000,000.
 	GasLimit uint64
-	// Precompiles are contracts written in Go, in addition to Ethereum's precompiled contracts
-	// or in place of them. Solidity calls an address only if the address has code, so the host
-	// should give such an address one byte of code in Config.Genesis; that byte is never
-	// executed. debug_traceCall does not run these contracts.
+	// Precompiles are contracts written in Go. They are added to Ethereum's precompiled
+	// contracts, or replace those with the same address. debug_traceCall does not run them.
+	// Solidity calls an address only if the address has code, so the host should give each
+	// address one byte of code in Config.Genesis; this byte is never executed.
 	Precompiles vm.PrecompiledContracts
 }
 
@@ -48,7 +48,7 @@ func (r *Rules) gasLimit() uint64 {
 	return r.GasLimit
 }
 
-// BaseFeeAfter returns the base fee of the block after a header, in wei per gas.
+// BaseFeeAfter returns the base fee of the block after parent, in wei per gas.
 func (c *Chain) BaseFeeAfter(parent *types.Header) *big.Int {
 	if own := c.cfg.Rules.BaseFee; own != nil {
 		return new(big.Int).Set(own(types.CopyHeader(parent)))
@@ -56,7 +56,7 @@ func (c *Chain) BaseFeeAfter(parent *types.Header) *big.Int {
 	return eip1559.CalcBaseFee(c.config, parent)
 }
 
-// canFall reports whether an empty block with this header would lead to a lower base fee.
+// canFall reports whether the base fee falls after an empty block with this header.
 func (c *Chain) canFall(empty *types.Header) bool {
 	return c.BaseFeeAfter(empty).Cmp(empty.BaseFee) < 0
 }

@@ -10,24 +10,25 @@ import (
 	"github.com/jamq/jamq/txpool"
 )
 
-// TransactionStatus describes the fate of a transaction. At most one of Block, Pool
-// and Departure is set; if the node does not know the transaction, none is.
+// TransactionStatus describes the place and the fate of a transaction. At most one of
+// Block, Pool and Departure is set. None is set if the node does not know the
+// transaction.
 type TransactionStatus struct {
-	// Block is the executed block that contains the transaction, and Index is the position of
-	// the transaction in it.
+	// Block is the executed block that contains the transaction, and Index is the
+	// transaction's position in that block.
 	Block *Block
 	Index int
-	// Pool is the status of the transaction in the pool, or StatusUnknown if the pool does not have
-	// it.
+	// Pool is the transaction's status in the pool. It is StatusUnknown if the transaction
+	// is not in the pool.
 	Pool txpool.Status
 	// Departure describes why the transaction left the pool without being included in a block.
 	Departure *txpool.Departure
 }
 
-// TransactionStatus returns whether a transaction is in a block, is in the pool, or
-// was dropped or replaced. An acknowledged transaction remains known for a day
-// after it was dropped or replaced. With a data directory, this is also the case
-// after a restart.
+// TransactionStatus returns whether a transaction is in a block, is in the pool, or was
+// dropped or replaced. The node remembers a dropped or replaced transaction for a day
+// if it had acknowledged the transaction. With a data directory, it does so even across
+// a restart.
 func (c *Chain) TransactionStatus(hash common.Hash) TransactionStatus {
 	defer c.pool.Hold()() // blocks that failed are neither here nor there
 	if s := c.inBlock(hash); s.Block != nil {
@@ -45,15 +46,14 @@ func (c *Chain) TransactionStatus(hash common.Hash) TransactionStatus {
 	return TransactionStatus{}
 }
 
-// inBlock returns the status of a transaction that is in a block, or the zero value
-// if it is in no block.
+// inBlock returns the status of a transaction in a block, or the zero value.
 func (c *Chain) inBlock(hash common.Hash) (s TransactionStatus) {
 	s.Block, s.Index = c.executed(hash)
 	return s
 }
 
-// PoolMetrics are functions that receive measurements of the pool. They are called concurrently. A
-// nil function is not called.
+// PoolMetrics contains functions that receive measurements of the pool. They may be
+// called concurrently. Any of them may be nil.
 type PoolMetrics struct {
 	// Event is called with each event of the pool.
 	Event func(txpool.Event)
@@ -61,8 +61,8 @@ type PoolMetrics struct {
 	Sent func(took time.Duration, err error)
 }
 
-// poolEvent receives the events of the pool from package txpool. It logs each
-// transaction that leaves the pool without being included in a block.
+// poolEvent receives the pool's events. It logs each transaction that leaves the pool
+// without being included in a block.
 func (c *Chain) poolEvent(e txpool.Event) {
 	if c.cfg.PoolMetrics.Event != nil {
 		c.cfg.PoolMetrics.Event(e)
@@ -77,8 +77,8 @@ func (c *Chain) poolEvent(e txpool.Event) {
 	}
 }
 
-// pending passes transactions that have become executable to subscribers. The zero value is ready
-// to use.
+// pending notifies subscribers of transactions that have become executable. The zero
+// value is ready to use.
 type pending struct {
 	mu          sync.Mutex
 	subscribers map[chan *types.Transaction]bool
@@ -95,9 +95,9 @@ func (p *pending) send(tx *types.Transaction) {
 	}
 }
 
-// PendingTransactions returns a channel that receives the transactions that become executable from
-// now on. buffer is the size of the channel: a transaction that does not fit is lost. The caller
-// must call end, which closes the channel.
+// PendingTransactions returns a channel that receives each transaction that becomes
+// executable from now on. buffer is the size of the channel; if the channel is full, a
+// transaction is lost. The caller must call end, which closes the channel.
 func (c *Chain) PendingTransactions(buffer int) (txs <-chan *types.Transaction, end func()) {
 	s, p := make(chan *types.Transaction, buffer), &c.pending
 	p.mu.Lock()

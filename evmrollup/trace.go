@@ -7,9 +7,9 @@ import (
 	"github.com/ethereum/go-ethereum/core/vm"
 )
 
-// Prestate returns, for tracers, the state and the block context before the
-// transaction at an index of a block. If the index is the number of transactions,
-// it returns the state after the last one.
+// Prestate returns the state and the block context before the transaction with the
+// given index, for tracers. If index is the number of transactions, Prestate returns
+// the state after the last one.
 func (c *Chain) Prestate(b *Block, index int) (*state.StateDB, vm.BlockContext, error) {
 	if b.NumberU64() == 0 || index < 0 || index > len(b.Transactions()) {
 		return nil, vm.BlockContext{}, fmt.Errorf("evmrollup: no transaction %d in block %d of %d", index, b.NumberU64(), len(b.Transactions()))

@@ -6,13 +6,13 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// accumulate accumulates the reports that became available and those in the
-// ready queue, if their prerequisites allow it (GP 12.4 to 12.12). It sets the
-// block's Accumulated and ready queue.
+// accumulate determines the packages that a block accumulates: those that became
+// available in it and those in the ready queue, if their prerequisites allow it (Gray
+// Paper 12.4 to 12.12). It sets the block's Accumulated and its ready queue.
 //
-// Packages without prerequisites come first. The queue follows, longest waiting
-// first, in rounds: each round takes all packages whose prerequisites are
-// accumulated, and the packages that they unlock follow in the next round.
+// Packages without prerequisites come first. The queue follows, longest waiting first,
+// in rounds: each round takes all packages whose prerequisites are accumulated.
+// Packages that were waiting for these follow in the next round.
 func (c *Chain) accumulate(b *block, available []*report) {
 	queue := make([]waiting, 0, len(b.parent.ready)+len(available))
 	for _, w := range b.parent.ready {
@@ -40,8 +40,8 @@ func (c *Chain) accumulate(b *block, available []*report) {
 	})
 }
 
-// rounds returns, in order, the packages of a queue that could be accumulated
-// at once (GP 12.8). It does not change the queue.
+// rounds returns, in order, the packages of a queue that could be accumulated now (Gray
+// Paper 12.8). It does not change the queue.
 func rounds(queue []waiting) []*Package {
 	rest := make([]waiting, len(queue))
 	for i, w := range queue {
@@ -64,10 +64,10 @@ func rounds(queue []waiting) []*Package {
 	}
 }
 
-// withinGas returns the packages at the front of the queue whose gas fits into a
-// block together with the packages in free, which have no prerequisites. All of
-// free always fits, because the limit is never below the gas of all cores (GP 12.18
-// to 12.21). On a congested chain the result is empty; see [Faults].
+// withinGas returns the packages at the front of the queue whose gas fits into a block
+// together with the packages in free, which have no prerequisites. All packages in free
+// always fit, because the limit is never below the gas of all cores (Gray Paper 12.18
+// to 12.21). On a congested chain (Faults.Congested), the result is empty.
 func (c *Chain) withinGas(free []jamq.PackageHash, queue []*Package) []jamq.PackageHash {
 	if c.congested {
 		return nil
@@ -88,25 +88,25 @@ func (c *Chain) withinGas(free []jamq.PackageHash, queue []*Package) []jamq.Pack
 	return out
 }
 
-// unmet returns the prerequisites in needs that were accumulated neither in b nor
-// in the E-1 blocks before it. The chain forgets older accumulations, so a
-// prerequisite that was accumulated before those blocks stays unmet.
+// unmet returns the prerequisites in needs that neither b nor the E-1 blocks before b
+// have accumulated. The chain forgets older accumulations, so a prerequisite that was
+// accumulated earlier stays unmet.
 func (c *Chain) unmet(b *block, needs []jamq.PackageHash) []jamq.PackageHash {
 	return slices.DeleteFunc(slices.Clone(needs), func(need jamq.PackageHash) bool {
 		return b.newest(int(c.cfg.Spec.EpochLength), c.accumulatedIn[need]) != nil
 	})
 }
 
-// overdue reports whether an entry leaves the ready queue in a block of the given
-// slot. The queue has one list per slot of an epoch, so the first block at least E
-// slots after the entry drops it (GP 12.41). That happens after accumulation, so
-// the same block may still accumulate the package.
+// overdue reports whether an entry leaves the ready queue in a block of the given slot.
+// The queue has one list per slot of an epoch, so the first block at least E slots
+// after the entry drops it (Gray Paper 12.41). This happens after accumulation, so the
+// same block may still accumulate the package.
 func (c *Chain) overdue(w waiting, slot jamq.Slot) bool {
 	return slot >= w.since.Add(c.cfg.Spec.EpochLength)
 }
 
-// meet removes packages that were just accumulated from the unmet prerequisites of
-// every entry in the queue.
+// meet removes newly accumulated packages from the unmet prerequisites of every entry
+// in the queue.
 func meet(queue []waiting, accumulated []jamq.PackageHash) {
 	if len(accumulated) == 0 {
 		return

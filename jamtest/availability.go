@@ -6,9 +6,9 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// dispute lets verdicts clear cores that are still occupied after the parent block
-// (GP 10.15). A verdict comes by chance, from the script, or because the package
-// was killed.
+// dispute lets verdicts remove reports from cores that are still occupied after the
+// parent block (Gray Paper 10.15). A verdict comes by chance, from the script, or
+// because Kill was called for the package.
 func (c *Chain) dispute(b *block) {
 	for i, r := range b.cores {
 		if r != nil && (c.chance(c.cfg.VerdictProbability) || c.condemned(jamq.CoreIndex(i)) || c.killed[r.pkg.Hash]) {
@@ -19,13 +19,14 @@ func (c *Chain) dispute(b *block) {
 	}
 }
 
-// freeCores removes reports from the block's cores (GP 11.16, 11.17) and returns
-// those that became available, in the order of cores. A report leaves its core
+// freeCores removes reports from the block's cores (Gray Paper 11.16, 11.17), and
+// returns those that became available, in the order of cores. A report leaves its core
 // because:
 //
 //   - it became available, which counts even in the block of its time-out;
 //   - its time-out U has passed; or
-//   - the number of validators changes, which clears all cores (GP 0.8.0, 11.18).
+//   - the number of validators changes, which clears all cores (Gray Paper 0.8.0,
+//     11.18).
 func (c *Chain) freeCores(b *block) (available []*report) {
 	for i, r := range b.cores {
 		switch {
@@ -43,8 +44,8 @@ func (c *Chain) freeCores(b *block) (available []*report) {
 	return available
 }
 
-// childOf returns an empty block on top of a parent. The block has the parent's
-// cores and the number of active cores in its own epoch.
+// childOf returns an empty block on top of a parent. The block has the parent's cores,
+// and the number of active cores of the epoch to which its slot belongs.
 func (c *Chain) childOf(parent *block, slot jamq.Slot) *block {
 	b := &block{
 		Block:  jamq.Block{Parent: parent.Hash, ParentStateRoot: parent.stateRoot, Slot: slot, AccumulatedKnown: true},
@@ -61,8 +62,8 @@ func (c *Chain) childOf(parent *block, slot jamq.Slot) *block {
 	return b
 }
 
-// activeCores returns the number of active cores in an epoch, which is below
-// Spec.Cores only with Config.SetSizes. Epochs without blocks are not counted.
+// activeCores returns the number of active cores in an epoch. It is below Spec.Cores
+// only with Config.SetSizes. Only epochs with blocks count.
 func (c *Chain) activeCores(epoch int) int {
 	if len(c.cfg.SetSizes) == 0 {
 		return c.cfg.Spec.Cores

@@ -10,25 +10,25 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// block is a block with the state after it. It is immutable once it is in the
-// chain, so children may share its parts.
+// block is a block with the state after it. It does not change once it is in the chain,
+// so its children may share its slices.
 type block struct {
 	jamq.Block
 	height uint64
 	parent *block // nil for genesis, and for the oldest block that was kept
 	cores  []*report
 	ready  []waiting
-	// active is the number of active cores. epochs counts the epochs with blocks
-	// after that of genesis, up to this block.
+	// active is the number of active cores. epochs is the number of epochs with blocks
+	// since the epoch of genesis, up to this block.
 	active, epochs int
 
-	// stateRoot and beefyRoot are the roots after this block. state is the state
-	// behind them, which is nil without Config.Genesis.
+	// stateRoot and beefyRoot are the roots after this block. state is the state behind
+	// these roots; it is nil without Config.Genesis.
 	stateRoot, beefyRoot common.Hash
 	state                *state
 
-	// These packages left a core or the ready queue in this block, listed by cause.
-	// jamq.Block has no fields for them.
+	// The packages that left a core or the ready queue in this block, by cause. jamq.Block
+	// has no fields for them.
 	available, cleared, timedOut, expired []jamq.PackageHash
 }
 
@@ -40,7 +40,7 @@ type report struct {
 	availableAt jamq.Slot // jamq.MaxSlot means never
 }
 
-// waiting is an entry of the ready queue: an available report and those of its
+// waiting is an entry of the ready queue: an available package, and those of its
 // prerequisites that are not accumulated yet.
 type waiting struct {
 	pkg   *Package
@@ -48,9 +48,8 @@ type waiting struct {
 	unmet []jamq.PackageHash
 }
 
-// within returns the block at the given height on the chain that ends in b, which
-// may be b itself. It returns nil if the height is above b or the block was
-// forgotten.
+// within returns the block at the given height on the chain that ends in b, which may
+// be b itself. It returns nil if there is no such block or the chain has forgotten it.
 func (b *block) within(height uint64) *block {
 	if height > b.height {
 		return nil
@@ -61,14 +60,14 @@ func (b *block) within(height uint64) *block {
 	return b
 }
 
-// has reports whether x is b or one of the n-1 blocks before b on its chain.
+// has reports whether x is b or one of the n-1 blocks before it.
 func (b *block) has(x *block, n int) bool {
 	return x.height <= b.height && b.height-x.height < uint64(n) && b.within(x.height) == x
 }
 
-// newest returns the block in the list that is b or one of the n-1 blocks before b,
-// or nil if there is none. At most one block fits, because a chain reports and
-// accumulates each package at most once.
+// newest returns the block in the list that is b or one of the n-1 blocks before b, or
+// nil. At most one block can be, because a chain reports and accumulates each package
+// at most once.
 func (b *block) newest(n int, of []*block) *block {
 	for _, x := range of {
 		if b.has(x, n) {
@@ -102,13 +101,13 @@ func (b *block) seal() {
 }
 
 // digest is the hash function of the simulated chain. The kind, such as "block" or
-// "package", keeps the hashes of different things apart.
+// "package", makes sure that different things have different hashes.
 func digest(kind string, data ...[]byte) [32]byte {
 	return blake2b.Sum256(slices.Concat(append([][]byte{[]byte("jamtest " + kind + " ")}, data...)...))
 }
 
-// standIns derives placeholders for a block's posterior roots from its hash. They
-// are used on chains without Config.Genesis, which simulate no state.
+// standIns derives placeholders for the roots after a block from the block's hash. They
+// are for chains without Config.Genesis, which simulate no state.
 func standIns(h jamq.HeaderHash) (stateRoot, beefyRoot common.Hash) {
 	return digest("state", h[:]), digest("beefy", h[:])
 }

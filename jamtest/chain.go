@@ -7,8 +7,8 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// Chain is a simulated JAM chain. It begins with a genesis block without
-// packages. It is not safe for concurrent use; see [Driver].
+// Chain is a simulated JAM chain, which begins with a genesis block without packages.
+// It is not safe for concurrent use, unlike [Driver].
 type Chain struct {
 	cfg    Config
 	random *rand.Rand
@@ -24,8 +24,8 @@ type Chain struct {
 	packages map[jamq.PackageHash]*Package
 	offers   []offer
 	seen     map[delivery]bool
-	// reportedIn and accumulatedIn have, for each package, the blocks of any
-	// branch in which it was reported or accumulated.
+	// reportedIn and accumulatedIn contain, for each package, the blocks of any branch that
+	// have reported or accumulated the package.
 	reportedIn, accumulatedIn map[jamq.PackageHash][]*block
 
 	script     running
@@ -43,20 +43,19 @@ type Chain struct {
 type Update struct {
 	// Slot is the chain's slot after the update.
 	Slot jamq.Slot
-	// Imported are the new blocks, parents before children. A skipped slot has
-	// none, and a slot with an open fork can have two.
+	// Imported contains the new blocks, parents before children. A skipped slot has no
+	// block, and a slot with an open fork can have two.
 	Imported []jamq.Block
-	// Best and Finalized are the heads after the slot. Best may be on a
-	// different branch than before. The finalized block never moves back and is
-	// on the best chain.
+	// Best and Finalized are the best and the finalized block after the slot. Best may be
+	// on a different branch than before. The finalized block is on the best chain and never
+	// moves back.
 	Best, Finalized jamq.HeaderHash
-	// Final are the packages whose accumulation became final in this slot, in the
-	// order of accumulation. Packages of other rollups (Config.ForeignLoad) are
-	// left out.
+	// Final contains the packages whose accumulation became final in this slot, in the
+	// order of accumulation. It leaves out packages of other rollups (Config.ForeignLoad).
 	Final []Accumulation
 }
 
-// New returns a chain whose only block is genesis, which is final. The error wraps
+// New returns a chain with only the genesis block, which is final. The error wraps
 // [ErrInvalidConfig].
 func New(cfg Config) (*Chain, error) {
 	if err := cfg.Validate(); err != nil {
@@ -87,8 +86,9 @@ func New(cfg Config) (*Chain, error) {
 // nothing.
 func (c *Chain) Advance() Update { return c.AdvanceTo(c.slot.Add(1)) }
 
-// AdvanceTo moves to a slot and skips the slots in between, so at most that slot
-// has a block. It does nothing if the slot is not later than the current one.
+// AdvanceTo advances the chain to a slot. All slots before it are skipped, so at most
+// that slot has a block. AdvanceTo does nothing if the slot is not later than the
+// current one.
 func (c *Chain) AdvanceTo(slot jamq.Slot) Update {
 	u := Update{Slot: c.slot, Best: c.best.Hash, Finalized: c.finalized.Hash}
 	if slot <= c.slot {
@@ -110,9 +110,9 @@ func (c *Chain) AdvanceTo(slot jamq.Slot) Update {
 	return u
 }
 
-// author makes a block of the current slot on a parent, in the order of the
-// state transition of the Gray Paper: disputes, availability, guarantees,
-// accumulation (GP 4.5 to 4.20).
+// author makes a block in the current slot on a parent. It follows the order of the
+// Gray Paper's state transition: disputes, availability, guarantees, accumulation (4.5
+// to 4.20).
 func (c *Chain) author(parent *block) *block {
 	b := c.childOf(parent, c.slot)
 	c.dispute(b)
@@ -132,8 +132,8 @@ func (c *Chain) author(parent *block) *block {
 	return b
 }
 
-// chance returns true with probability p. If p is not positive, it draws no random
-// number, so a fault that is off does not influence other decisions.
+// chance returns true with probability p. If p is 0 or less, it draws no random number,
+// so that a fault that is off does not influence other decisions.
 func (c *Chain) chance(p float64) bool { return p > 0 && c.random.Float64() < p }
 
 // between returns a random number of slots from an inclusive range.

@@ -12,102 +12,102 @@ import (
 
 // Config configures a simulated chain. Start from [DefaultConfig].
 type Config struct {
-	// Spec has the constants of the chain, such as its numbers of cores and
+	// Spec contains the constants of the chain, such as the numbers of cores and
 	// validators.
 	Spec jamq.ChainSpec
-	// Seed determines everything that the rules of JAM leave open, such as losses,
-	// latencies and forks.
+	// Seed determines everything that the rules of JAM do not, such as losses, latencies
+	// and forks.
 	Seed uint64
-	// StartSlot is the slot of the genesis block, below [jamq.MaxSlot]. A clock
-	// with very short slots already returns MaxSlot, which cannot be used here. In
-	// 2026 this applies to slots shorter than 14 ms.
+	// StartSlot is the slot of the genesis block, and must be below [jamq.MaxSlot]. With
+	// very short slots, the present time already has the slot MaxSlot, which is then not
+	// allowed. In 2026 this applies to slots shorter than 14 ms.
 	StartSlot jamq.Slot
-	// SkipProbability is the probability, per slot, that a burst of slots without
+	// SkipProbability is the probability, in each slot, that a series of slots without
 	// blocks begins, from 0 to less than 1.
 	SkipProbability float64
-	// SkipBurst is the minimum and maximum length of such a burst, in slots, at
+	// SkipBurst is the minimum and maximum number of slots that are skipped in a row, at
 	// least 1.
 	SkipBurst [2]int
 	// LossProbability is the share of submissions that reach no guarantor, from 0 to 1.
 	LossProbability float64
-	// DelayProbability is the share of submissions that are delayed by Delay in
-	// addition to ReportLatency, from 0 to 1.
+	// DelayProbability is the share of submissions that are delayed by Delay in addition to
+	// ReportLatency, from 0 to 1.
 	DelayProbability float64
-	// Delay is the minimum and maximum length of this additional delay, in slots,
-	// at least 1.
+	// Delay is the minimum and maximum delay in addition to ReportLatency, in slots, at
+	// least 1.
 	Delay [2]jamq.Slot
-	// LastMomentProbability is the share of submissions whose guarantors hold the
-	// package back until the last block that may report it, from 0 to 1.
+	// LastMomentProbability is the share of submissions whose guarantors wait until the
+	// last block that may report the package, from 0 to 1.
 	LastMomentProbability float64
-	// ForeignLoad is the probability, per block and free core, that a package of
-	// another rollup takes the core, from 0 to 1. Some of these packages have an
-	// earlier one as their prerequisite.
+	// ForeignLoad is the probability, in each block and for each free core, that a package
+	// of another rollup takes the core, from 0 to 1. Some of these packages have an earlier
+	// one as their prerequisite.
 	ForeignLoad float64
 	// UnavailableProbability is the share of reports that never become available, from 0 to 1.
 	UnavailableProbability float64
-	// VerdictProbability is the probability, per block and occupied core, that
+	// VerdictProbability is the probability, in each block and for each occupied core, that
 	// a verdict clears the core, from 0 to 1.
 	VerdictProbability float64
 	// ReportLatency is the minimum and maximum number of slots from a
 	// submission to the first block that may report it, at least 1.
 	ReportLatency [2]jamq.Slot
-	// AvailabilityLatency is the minimum and maximum number of slots from a report
-	// to its availability, at least 1. If the latency exceeds the time-out U, the
-	// report times out, unless skipped slots delay the next block until the report
-	// is available.
+	// AvailabilityLatency is the minimum and maximum number of slots from a report to its
+	// availability, at least 1. A report whose latency exceeds the time-out U times out. It
+	// becomes available nevertheless if slots are skipped, so that the next block comes
+	// only after the latency.
 	AvailabilityLatency [2]jamq.Slot
-	// FinalityLag is the number of blocks by which the finalized block is behind
-	// the best one, at least 1. The distance grows while a fork is open.
+	// FinalityLag is the number of blocks by which the finalized block is behind the best
+	// one, at least 1. The distance grows while a fork is open.
 	FinalityLag int
-	// FinalityStallProbability is the probability, per block, that finality
-	// stops for FinalityStall slots, from 0 to less than 1.
+	// FinalityStallProbability is the probability, in each block, that finality stops for
+	// FinalityStall slots, from 0 to less than 1.
 	FinalityStallProbability float64
 	// FinalityStall is the length of such a stop in slots.
 	FinalityStall jamq.Slot
-	// ForkProbability is the probability, per block, that a second branch
-	// begins, from 0 to 1.
+	// ForkProbability is the probability, in each block, that a second branch begins, from
+	// 0 to 1.
 	ForkProbability float64
-	// MaxForkDepth is the maximum number of blocks below the best block at which a
-	// branch can begin, from 0 to FinalityLag. 0 means no forks. A branch that
-	// falls more than FinalityLag blocks behind is abandoned.
+	// MaxForkDepth is the maximum number of blocks below the best block at which a branch
+	// can begin, from 0 to FinalityLag. 0 means that there are no forks. A branch that is
+	// more than FinalityLag blocks behind the best one is abandoned.
 	MaxForkDepth int
-	// Retention is the number of finalized blocks that are kept for inspection, at
-	// least 0. Blocks that the rules of JAM still need are always kept.
+	// Retention is the number of finalized blocks that the chain keeps for inspection, at
+	// least 0. It always keeps the blocks that the rules of JAM still need.
 	Retention int
-	// Script has faults that occur at given slots, in addition to the random ones;
-	// see [ParseScript]. Nil means none.
+	// Script contains faults for certain slots, in addition to the random ones: see
+	// [ParseScript]. If it is nil, there are none.
 	Script *Script
-	// Genesis has the services' entries in the genesis state, as service.Genesis
-	// makes them. All services follow the rules of package service. A package for a
-	// service without an account has no effect.
+	// Genesis contains the entries of the services in the genesis state, as service.Genesis
+	// makes them. All services follow the rules of package service. A package for a service
+	// without an account has no effect.
 	//
-	// With Genesis the simulated state contains the services, C(11) and C(16). Its
-	// state roots are real, so that [Chain.Prove] works, at the cost of some
-	// kilobytes per block. Nil means that there are no services and that the roots
-	// are placeholder hashes.
+	// If Genesis is set, the chain simulates the part of the state that contains the
+	// services, and C(11) and C(16). Its state roots are then real, so that [Chain.Prove]
+	// works, at the cost of some kilobytes per block. If Genesis is nil, there are no
+	// services, and the roots are placeholders.
 	Genesis service.State
-	// Punished are the distinct indexes of validators whose keys JAM has replaced
-	// by zeros. These validators count in the set but sign nothing; see
-	// [Chain.Trust] and [Chain.Prove]. Nil means none.
+	// Punished lists validators whose keys JAM has replaced by zeros, by index and without
+	// repetition. Such a validator counts in its set but signs nothing: see [Chain.Trust]
+	// and [Chain.Prove]. If Punished is nil, there are none.
 	Punished []int
-	// NewValidators gives each epoch its own validators, for tests of verifiers
-	// that follow the changes with [Chain.Handoff]. It has an effect only with
-	// Genesis. The default, false, is one set for the whole chain.
+	// NewValidators gives each epoch a new set of validators, for tests of verifiers that
+	// follow the changes with [Chain.Handoff]. It has an effect only with Genesis. By
+	// default, the whole chain has one set.
 	NewValidators bool
-	// SetSizes has the number of active validators in each epoch with blocks, which
-	// Gray Paper 0.8.0 allows to change. After the last entry the list begins
-	// again. Each entry is a multiple of 3 from 6 to Spec.Validators, and a third
-	// of it is the number of active cores. A block that changes the number clears
-	// all cores.
+	// SetSizes contains the number of active validators in each epoch with blocks, which
+	// may change from Gray Paper 0.8.0 on. After the last entry, the list begins again.
+	// Each entry is a multiple of 3 from 6 to Spec.Validators, and a third of it is the
+	// number of active cores. A block that changes the number clears all cores.
 	//
-	// Nil means Spec.Validators for the whole chain. SetSizes cannot be combined
-	// with NewValidators, because proofs do not lead to a set of another size.
+	// If SetSizes is nil, the number is always Spec.Validators. SetSizes cannot be combined
+	// with NewValidators, because proofs cannot lead to a set of another size.
 	SetSizes []int
 }
 
-// DefaultConfig returns a chain without faults: no loss, no skipped slots, no
-// forks. Packages are reported in the next slot, available one slot later, and
-// final two blocks later. A day of blocks is kept.
+// DefaultConfig returns the configuration of a chain without faults: no loss, no
+// skipped slots, no forks. Packages are reported in the next slot, available one slot
+// later, and final two blocks later. The chain keeps 14,400 finalized blocks, a day of
+// slots of six seconds.
 func DefaultConfig(spec jamq.ChainSpec, seed uint64) Config {
 	return Config{
 		Spec:                spec,

@@ -7,12 +7,12 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// Faults are the faults that [Chain.SetFaults] can change while a chain runs.
-// Except for the last two, the fields are those of [Config].
+// Faults are the faults that [Chain.SetFaults] can change while a chain runs. All
+// fields but the last two are also fields of [Config].
 type Faults struct {
 	// LossProbability is the share of submissions that reach no guarantor, from 0 to 1.
 	LossProbability float64
-	// SkipProbability is the probability, per slot, that a burst of slots without
+	// SkipProbability is the probability, in each slot, that a series of slots without
 	// blocks begins, from 0 to less than 1.
 	SkipProbability float64
 	// ReportLatency is the minimum and maximum number of slots from a
@@ -20,9 +20,9 @@ type Faults struct {
 	ReportLatency [2]jamq.Slot
 	// FinalityStopped, while true, prevents further blocks from becoming final.
 	FinalityStopped bool
-	// Congested, while true, simulates reports of other services that use up the
-	// gas of each block. Then no report in the ready queue is accumulated (GP
-	// 12.18), while reports without prerequisites still are.
+	// Congested simulates reports of other services that use up the gas of each block.
+	// Reports in the ready queue are then not accumulated (Gray Paper 12.18), but reports
+	// without prerequisites still are.
 	Congested bool
 }
 
@@ -31,11 +31,11 @@ func (c *Chain) Faults() Faults {
 	return Faults{c.cfg.LossProbability, c.cfg.SkipProbability, c.cfg.ReportLatency, c.finalityStopped, c.congested}
 }
 
-// SetFaults changes the faults for later submissions and for blocks from the next
-// slot on. Like a submission, a change is an input of the simulation: the same
-// configuration and the same calls between the same slots give the same chain. If
-// the faults are invalid, SetFaults returns an error that wraps [ErrInvalidConfig]
-// and changes nothing.
+// SetFaults changes the faults for later submissions, and for blocks from the next slot
+// on. Like a submission, a change is an input of the simulation: the same configuration
+// and the same calls between the same slots give the same chain. If the faults are
+// invalid, SetFaults returns an error that wraps [ErrInvalidConfig] and changes
+// nothing.
 func (c *Chain) SetFaults(f Faults) error {
 	cfg := c.cfg
 	cfg.LossProbability, cfg.SkipProbability, cfg.ReportLatency = f.LossProbability, f.SkipProbability, f.ReportLatency
@@ -46,9 +46,9 @@ func (c *Chain) SetFaults(f Faults) error {
 	return nil
 }
 
-// Inject adds the faults of a script to those that are still to come. Its slots are
-// counted from the current one, so "at 1 fork 2" takes effect in the next slot. A
-// fault at slot 0 takes effect in the next slot as well.
+// Inject adds the faults of a script to those that are still to come. The slots in the
+// script are counted from the current slot, so "at 1 fork 2" takes effect in the next
+// slot. A fault at slot 0 also takes effect in the next slot.
 func (c *Chain) Inject(s *Script) {
 	todo := slices.Clone(c.script.todo)
 	now := c.slot.Since(c.cfg.StartSlot)
@@ -60,12 +60,12 @@ func (c *Chain) Inject(s *Script) {
 	c.script.todo = todo
 }
 
-// Kill ensures that a package is never accumulated. Its submissions are lost, now
-// and later, and if it is on a core, a verdict removes it in the next block of each
-// branch.
+// Kill makes sure that a package is never accumulated. The chain loses its past and
+// future submissions. If it is on a core, a verdict removes it in the next block of
+// each branch.
 //
-// Kill changes nothing if the package was never submitted, or if it became
-// available or was lost on the best chain. The error then wraps [ErrNotKillable].
+// Kill changes nothing if the package was never submitted, or if it became available or
+// was lost on the best chain. The error then wraps [ErrNotKillable].
 func (c *Chain) Kill(pkg jamq.PackageHash) error {
 	if c.packages[pkg] == nil {
 		return fmt.Errorf("%w: %s was not submitted", ErrNotKillable, pkg)

@@ -7,17 +7,19 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// String returns the name of the spec, the slot and both heads in one line.
+// String returns the name of the spec, the slot, and the best and finalized block in
+// one line.
 func (c *Chain) String() string {
 	return fmt.Sprintf("%s slot %d, best %s, finalized %s", c.cfg.Spec.Name, c.slot, c.best.point(), c.finalized.point())
 }
 
-// String returns the height, the slot and the first digits of the hash, such as
+// String returns the height, the slot and the first digits of the hash, for example
 // "4/5:a1b2c3d4".
 func (p Point) String() string { return fmt.Sprintf("%d/%d:%s", p.Height, p.Slot, p.Hash.Short()) }
 
-// Describe returns a readable description of the state after the best block,
-// followed by the newest blocks of each branch, at most lines per branch.
+// Describe returns a readable description of the state after the best block. It then
+// shows the newest blocks of each branch, one per line, at most the given number of
+// lines.
 func (c *Chain) Describe(lines int) string {
 	var out strings.Builder
 	fmt.Fprintln(&out, c)

@@ -9,8 +9,8 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// Driver runs a chain on the wall clock, one slot of the chain per slot of real
-// time. It is safe for concurrent use.
+// Driver runs a simulated chain in real time: one slot of the chain for each slot of
+// the system clock. It is safe for concurrent use.
 type Driver struct {
 	clock   jamq.SlotClock
 	running atomic.Bool
@@ -19,21 +19,21 @@ type Driver struct {
 	chain *Chain
 }
 
-// NewDriver returns a driver that owns the chain, so the caller must not use the
-// chain afterwards. For a start without delay, the StartSlot of the chain is
-// jamq.NewSlotClock(spec).SlotAt(time.Now()). With a later StartSlot, the chain
-// does not move until the clock has passed it.
+// NewDriver returns a driver that owns the chain, so the caller must not use the chain
+// afterwards. Set the chain's StartSlot to jamq.NewSlotClock(spec).SlotAt(time.Now())
+// for a start without delay. With a later StartSlot, the chain does not advance until
+// the clock has passed that slot.
 func NewDriver(chain *Chain) *Driver {
 	return &Driver{clock: jamq.NewSlotClock(chain.cfg.Spec), chain: chain}
 }
 
-// Run advances the chain at the start of each slot and passes every update to
-// deliver, in order, until ctx ends. No lock is held during deliver, so it may call
-// the driver's methods. No update is lost: slots that pass while deliver is busy,
-// or while the machine sleeps, become skipped slots of the chain.
+// Run advances the chain at the start of each slot, and passes every update to deliver,
+// in order, until ctx ends. No lock is held during deliver, so deliver may call the
+// driver's methods. No update is lost: slots that pass while deliver is busy, or while
+// the machine sleeps, become skipped slots of the chain.
 //
-// Run returns the error of ctx. It returns [ErrRunning] at once if another Run is
-// active.
+// Run returns the error of ctx. If another call of Run is active, it returns
+// [ErrRunning] at once.
 func (d *Driver) Run(ctx context.Context, deliver func(Update)) error {
 	if !d.running.CompareAndSwap(false, true) {
 		return ErrRunning
@@ -96,7 +96,7 @@ func (d *Driver) Faults() Faults {
 }
 
 // ChangeFaults passes the current faults to f, which may change them, and sets the
-// result with [Chain.SetFaults]. f runs under the driver's lock and must not call
+// result with [Chain.SetFaults]. The driver's lock is held during f, so f must not call
 // the driver.
 func (d *Driver) ChangeFaults(f func(*Faults)) error {
 	d.mu.Lock()
@@ -120,8 +120,8 @@ func (d *Driver) Kill(pkg jamq.PackageHash) error {
 	return d.chain.Kill(pkg)
 }
 
-// View calls f with the chain under the driver's lock, so that tests can inspect
-// it. f must not keep the chain, change it or call the driver.
+// View calls f with the chain, so that tests can inspect it. f must not keep the chain,
+// change it or call the driver, because the driver's lock is held.
 func (d *Driver) View(f func(*Chain)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -11,16 +11,15 @@ import (
 // Config.ForeignLoad simulates.
 const ForeignService jamq.ServiceID = math.MaxUint32
 
-// foreign remembers the newest package of other rollups, which the next one may
-// need as its prerequisite.
+// foreign remembers the newest package of other rollups, so that the next such package
+// can have it as a prerequisite.
 type foreign struct {
 	count uint64
 	last  *Package // the newest
 	in    *block   // the block that reported it
 }
 
-// skips decides whether the current slot has no block, by chance or as part of a
-// burst.
+// skips decides whether the current slot has no block.
 func (c *Chain) skips() bool {
 	if c.skipLeft == 0 && c.chance(c.cfg.SkipProbability) {
 		c.skipLeft = c.cfg.SkipBurst[0] + c.random.IntN(c.cfg.SkipBurst[1]-c.cfg.SkipBurst[0]+1)
@@ -32,8 +31,8 @@ func (c *Chain) skips() bool {
 	return false
 }
 
-// fillCores lets other rollups take free cores. Their packages are always
-// valid: their anchor is the parent, and a prerequisite, if any, was reported
+// fillCores puts packages of other rollups on free cores. These packages are always
+// valid: their anchor is the parent, and the prerequisite, if any, was reported
 // recently on this chain.
 func (c *Chain) fillCores(b *block) {
 	const needing = 0.3 // share of the packages with a prerequisite

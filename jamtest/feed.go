@@ -9,9 +9,10 @@ import (
 
 // FeedFaults are the faults of a [Feed]. The zero value is a feed without faults.
 type FeedFaults struct {
-	// Duplicate, Late, Batch and Miss are probabilities from 0 to 1, per update:
+	// Duplicate, Late, Batch and Miss are the probabilities of the faults for each update,
+	// from 0 to 1:
 	//
-	//   - Duplicate: an update is delivered twice.
+	//   - Duplicate: the update is delivered twice.
 	//   - Late: the update is delivered together with the next one.
 	//   - Batch: the update is delivered together with the following ones.
 	//   - Miss: the update lacks one block.
@@ -29,10 +30,10 @@ func (f *FeedFaults) Validate() error {
 	return wrong.Wrap(ErrInvalidConfig)
 }
 
-// Feed passes updates from a chain to a host and delivers them badly: twice, late,
-// in batches, or with missing blocks. A host notices a missing block when a later
-// block names an unknown parent, and can fetch it with [Chain.Block]. Apart from
-// missing blocks and repeated updates, parents come before children.
+// Feed passes updates from a chain to a host, but with faults: twice, late, in batches,
+// or without some blocks. A host notices a missing block when a later block has an
+// unknown parent, and can fetch the missing one with [Chain.Block]. Apart from missing
+// blocks and repeated updates, parents come before children.
 type Feed struct {
 	faults FeedFaults
 	random *rand.Rand
@@ -50,8 +51,8 @@ func NewFeed(faults FeedFaults, seed uint64) (*Feed, error) {
 
 func (f *Feed) chance(p float64) bool { return p > 0 && f.random.Float64() < p }
 
-// Push takes an update of the chain and returns the updates that the host
-// receives now.
+// Push takes an update of the chain, and returns the updates that the host receives
+// now.
 func (f *Feed) Push(u Update) []Update {
 	if len(u.Imported) > 0 && f.chance(f.faults.Miss) {
 		i := f.random.IntN(len(u.Imported))
@@ -71,7 +72,8 @@ func (f *Feed) Push(u Update) []Update {
 	return out
 }
 
-// Flush returns all updates that were held back, for example at the end of a test.
+// Flush returns all updates that the feed still holds back, for example at the end of a
+// test.
 func (f *Feed) Flush() []Update {
 	out := f.held
 	f.held = nil

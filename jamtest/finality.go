@@ -13,31 +13,31 @@ import (
 	"github.com/jamq/jamq/service"
 )
 
-// Route is the path of a proof from the validators' signatures to the commitment of
-// a rollup block.
+// Route is the way in which a proof leads from the validators' signatures to the
+// commitment of a rollup block.
 type Route int
 
 const (
-	// ByStorage leads through the state of the finalized block to the commitment in
-	// the service's storage.
+	// ByStorage leads through the state of the finalized block to the commitment in the
+	// service's storage.
 	ByStorage Route = iota
-	// ByOutputs leads through C(16), the accumulation outputs of the block in which
-	// the service applied the rollup block. Only the last rollup block of a call
+	// ByOutputs leads through the accumulation outputs, C(16), of the block in which the
+	// service applied the rollup block. Only the last rollup block in a call of the service
 	// has this route, because a service yields once per call.
 	ByOutputs
-	// ByLog leads through the output log after the finalized block. It exists for
-	// the same rollup blocks as ByOutputs.
+	// ByLog leads through the output log after the finalized block. It exists for the same
+	// rollup blocks as ByOutputs.
 	ByLog
 )
 
-// Prove returns the JAM part of a proof document for a rollup block that the
-// service keeps on the final chain. This part has the block and package of the
-// claim, and the links up to the commitment. The rollup adds the transaction. Just
-// more than two thirds of the validators sign, and punished ones never do.
+// Prove returns the JAM part of a proof document for a rollup block that the service
+// has stored on the final chain. This part contains the block and the package of the
+// claim, and the links up to the commitment; the rollup adds the transaction. It is
+// signed by just more than two thirds of the validators, none of which is punished.
 //
 // The error wraps:
 //
-//   - [ErrNotFinal] if the service does not keep the block on the final chain, or
+//   - [ErrNotFinal] if the service has not stored the block on the final chain, or
 //     if too few validators can sign;
 //   - [ErrNoServices] if Config.Genesis is nil;
 //   - [ErrNotYielded] if the route needs a yield and the block has none; or
@@ -98,8 +98,8 @@ func (c *Chain) proveByLog(d *proof.Document, in *block, output proof.Output) (e
 	return err
 }
 
-// beefy returns the signatures over the output log after a final block, from just
-// enough validators for a quorum.
+// beefy returns signatures over the output log after a final block, from just enough
+// validators for a quorum.
 func (c *Chain) beefy(b *block) (*proof.Beefy, error) {
 	v, err := c.quorum(b.set())
 	if err != nil {
@@ -127,9 +127,9 @@ func (c *Chain) OutputLog(hash jamq.HeaderHash) (outputs []proof.Output, leaves 
 	return slices.Clone(b.state.outputs), b.state.leaves.all(), nil
 }
 
-// Beefy returns the signatures over the output log after a final block. Just more
-// than two thirds of the validators sign. The error wraps [ErrNoServices], or
-// [ErrNotFinal] if the block is not final or too few validators can sign.
+// Beefy returns the signatures of just more than two thirds of the validators over the
+// output log after a final block. The error wraps [ErrNoServices], or [ErrNotFinal] if
+// the block is not final or too few validators can sign.
 func (c *Chain) Beefy(hash jamq.HeaderHash) (*proof.Beefy, error) {
 	if _, err := c.withState(c.finalized.Hash); err != nil {
 		return nil, err
@@ -140,8 +140,7 @@ func (c *Chain) Beefy(hash jamq.HeaderHash) (*proof.Beefy, error) {
 	return c.beefy(c.blocks[hash])
 }
 
-// precommit returns the votes for a final block, from just enough validators for a
-// quorum.
+// precommit returns votes for a final block, from just enough validators for a quorum.
 func (c *Chain) precommit(b *block) (*proof.Finality, error) {
 	v, err := c.quorum(b.set())
 	if err != nil {

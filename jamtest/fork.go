@@ -2,10 +2,10 @@ package jamtest
 
 import "slices"
 
-// parents returns the heads that get a child in this slot: the best head or, while
-// a fork is open, one or both heads with the best one first. If both branches grow,
-// the best head stays on its branch and its block is imported first. A host that
-// names the best head with each import therefore never names an unknown block.
+// parents returns the blocks that get a child in this slot: the best block or, while a
+// fork is open, one or both heads. If both branches grow, the best head stays on its
+// branch, and its child is imported first. A host that names the best block with each
+// import therefore never names an unknown block.
 func (c *Chain) parents() []*block {
 	if c.side == nil && c.chance(c.cfg.ForkProbability) {
 		c.openFork(1 + c.random.IntN(c.cfg.MaxForkDepth))
@@ -26,8 +26,8 @@ func (c *Chain) parents() []*block {
 	}
 }
 
-// openFork begins a second branch depth blocks below the best head, but never below
-// the finalized block.
+// openFork begins a second branch at the given depth below the best block, but never
+// below the finalized block.
 func (c *Chain) openFork(depth int) {
 	from := c.best
 	for ; depth > 0 && from != c.finalized; depth-- {
@@ -38,7 +38,7 @@ func (c *Chain) openFork(depth int) {
 	}
 }
 
-// extend moves the head of a branch from the new block's parent to the new block.
+// extend makes a new block the head of its parent's branch.
 func (c *Chain) extend(b *block) {
 	if b.parent == c.best {
 		c.best = b
@@ -47,8 +47,8 @@ func (c *Chain) extend(b *block) {
 	}
 }
 
-// settleForks makes the longer branch the best one. It abandons a side branch that
-// is more than FinalityLag blocks behind, or that the script gives up.
+// settleForks makes the longer branch the best one. It abandons a side branch that is
+// more than FinalityLag blocks behind, or that the script gives up.
 func (c *Chain) settleForks() {
 	if c.side == nil {
 		return
@@ -63,8 +63,9 @@ func (c *Chain) settleForks() {
 	}
 }
 
-// finalize moves finality along the best chain and returns the accumulations that
-// became final. It never passes the beginning of an open fork.
+// finalize moves the finalized block along the best chain, and returns the
+// accumulations that became final. It never passes the block at which an open fork
+// begins.
 func (c *Chain) finalize() []Accumulation {
 	if c.finalityStopped || c.slot < c.stallUntil {
 		return nil
@@ -90,8 +91,7 @@ func (c *Chain) finalize() []Accumulation {
 	return final
 }
 
-// path returns the retained blocks from the given height up to b, in ascending
-// order.
+// path returns the known blocks from the given height up to b, in ascending order.
 func path(b *block, height uint64) []*block {
 	var blocks []*block
 	for ; b != nil && b.height >= height; b = b.parent {

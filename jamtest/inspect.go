@@ -18,8 +18,8 @@ type Point struct {
 
 func (b *block) point() Point { return Point{Hash: b.Hash, Slot: b.Slot, Height: b.height} }
 
-// copyBlock returns a copy of the block with slices that the caller may change.
-// Only the prerequisites of its reports are shared with the chain.
+// copyBlock returns a copy of the block whose slices the caller may change. The
+// prerequisites of the reports are still shared with the chain.
 func (b *block) copyBlock() jamq.Block {
 	out := b.Block
 	out.Reported = slices.Clone(out.Reported)
@@ -44,9 +44,9 @@ func (c *Chain) Finalized() jamq.Block { return c.finalized.copyBlock() }
 // Height returns the height of the best block.
 func (c *Chain) Height() uint64 { return c.best.height }
 
-// Anchors returns the recent history of the best chain, oldest first. It has at
-// most H blocks, and the last of them is the best block. A node knows the roots of
-// the best block, but no header contains these roots before the block has a child.
+// Anchors returns the recent history of the best chain, oldest first: at most H blocks,
+// of which the last is the best block. The best block has roots here, as a JAM node
+// knows them, although no header contains them before the block has a child.
 func (c *Chain) Anchors() []jamq.AnchorBlock {
 	var out []jamq.AnchorBlock
 	for b := c.best; b != nil && len(out) < c.cfg.Spec.RecentHistory; b = b.parent {
@@ -63,10 +63,10 @@ func anchorBlock(b *block) jamq.AnchorBlock {
 	return jamq.AnchorBlock{Hash: b.Hash, Slot: b.Slot, StateRoot: b.stateRoot, BeefyRoot: b.beefyRoot}
 }
 
-// Context returns a refine context whose anchor is offset blocks behind the best
-// block, from 1 to H-1, and whose lookup anchor is the finalized block. Its
-// prerequisites are sorted and without duplicates. The error wraps [ErrNoAnchor] if
-// the chain is too short, as it always is with genesis alone.
+// Context returns a refine context whose anchor is offset blocks behind the best block,
+// from 1 to H-1, and whose lookup anchor is the finalized block. It sorts the
+// prerequisites and removes duplicates. The error wraps [ErrNoAnchor] if the chain is
+// too short, as it always is with only the genesis block.
 func (c *Chain) Context(offset int, prerequisites ...jamq.PackageHash) (jamq.RefineContext, error) {
 	anchors := c.Anchors()
 	if offset < 1 || offset >= len(anchors) {
@@ -101,8 +101,8 @@ func (c *Chain) Locate(hash jamq.HeaderHash) (Point, bool) {
 	return b.point(), true
 }
 
-// Contains reports whether the chain that ends in head contains a block, which may
-// be head itself. Only retained blocks are known.
+// Contains reports whether the chain that ends in head contains a block, which may be
+// head itself. It returns false for blocks that the chain has forgotten.
 func (c *Chain) Contains(head, hash jamq.HeaderHash) bool {
 	b, x := c.blocks[head], c.blocks[hash]
 	return b != nil && x != nil && b.within(x.height) == x
@@ -136,9 +136,9 @@ func (c *Chain) appendAccumulated(to []Accumulation, b *block) []Accumulation {
 	return to
 }
 
-// Accumulated returns the submitted packages that were accumulated on the chain
-// that ends in head, in the order of accumulation. It begins with the oldest
-// retained block; see Config.Retention. The error wraps [ErrUnknownBlock].
+// Accumulated returns the submitted packages that were accumulated on the chain that
+// ends in head, in the order of accumulation. It begins with the oldest block that the
+// chain still has: see Config.Retention. The error wraps [ErrUnknownBlock].
 func (c *Chain) Accumulated(head jamq.HeaderHash) ([]Accumulation, error) {
 	b, ok := c.blocks[head]
 	if !ok {
@@ -151,9 +151,9 @@ func (c *Chain) Accumulated(head jamq.HeaderHash) ([]Accumulation, error) {
 	return out, nil
 }
 
-// Inbox returns the packages that one service has received on the chain that ends
-// in head. These are the packages of [Chain.Accumulated] for that service. The
-// error wraps [ErrUnknownBlock].
+// Inbox returns the packages that one service has received on the chain that ends in
+// head. They are the packages of [Chain.Accumulated] for that service. The error wraps
+// [ErrUnknownBlock].
 func (c *Chain) Inbox(service jamq.ServiceID, head jamq.HeaderHash) ([]Accumulation, error) {
 	all, err := c.Accumulated(head)
 	return slices.DeleteFunc(all, func(a Accumulation) bool { return a.Service != service }), err

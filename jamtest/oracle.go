@@ -8,27 +8,26 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// Execution is the content of a package for the rollup's service, which is a rollup
-// block with its transactions.
+// Execution is the content of a package for the rollup's service: a rollup block with
+// its transactions.
 type Execution struct {
-	// Number is the number of the rollup block. PreRoot and PostRoot are the state
-	// roots before and after it, which matter only with Oracle.Guarded.
+	// Number is the number of the rollup block. PreRoot and PostRoot are the state roots
+	// before and after it; they matter only if Oracle.Guarded is true.
 	Number            uint64
 	PreRoot, PostRoot string
 	// Txs are the names of the block's transactions.
 	Txs []string
 }
 
-// Oracle counts the executions of a rollup's transactions, to check a queue
-// independently. It reads only the simulated chain and no state of the queue.
+// Oracle checks a queue independently, by counting how often each transaction of a
+// rollup was executed. It reads only the simulated chain, and nothing from the queue.
 type Oracle struct {
 	service jamq.ServiceID
 	decode  func(payload []byte) Execution
-	// Guarded simulates a service that defends itself against duplicates. It
-	// applies a rollup block only if its number and pre-state continue the last
-	// block, ignores older blocks and buffers newer ones, so a second version of a
-	// block has no effect. The default is false, because a queue must not need such
-	// protection.
+	// Guarded simulates a service that protects itself against duplicates. It applies a
+	// rollup block only if the block's number and pre-state continue the last block. It
+	// ignores older blocks and buffers newer ones, so a second version of a block has no
+	// effect. The default is false, because a queue must not need this protection.
 	Guarded bool
 
 	expected map[string]bool
@@ -36,8 +35,8 @@ type Oracle struct {
 	final    []Execution
 }
 
-// NewOracle returns an oracle for one service. decode returns the execution that
-// the service derives from the payload of a package.
+// NewOracle returns an oracle for one service. decode returns the rollup block in the
+// payload of a package.
 func NewOracle(service jamq.ServiceID, decode func(payload []byte) Execution) *Oracle {
 	return &Oracle{service: service, decode: decode, expected: make(map[string]bool)}
 }
@@ -52,8 +51,8 @@ func (o *Oracle) Expect(txs ...string) {
 	}
 }
 
-// Observe records the accumulations that became final with an update. It must be
-// called for every update of the chain, once and in order.
+// Observe records the accumulations that became final in an update. It must be called
+// once for every update of the chain, in order.
 func (o *Oracle) Observe(u Update) {
 	for _, a := range u.Final {
 		if a.Service == o.service {
@@ -66,9 +65,10 @@ func (o *Oracle) Observe(u Update) {
 type Verdict struct {
 	// Executed is the number of executions of each transaction.
 	Executed map[string]int
-	// Twice were executed more than once, in the order of execution. Lost were
-	// expected and not executed, in the order of expectation. Unexpected were
-	// executed and not expected, in the order of execution.
+	// Twice contains transactions that were executed more than once, in the order of
+	// execution. Lost contains transactions that were expected but not executed, in the
+	// expected order. Unexpected contains transactions that were executed but not expected,
+	// in the order of execution.
 	Twice, Lost, Unexpected []string
 	// Disorder are transactions that were executed after one that was expected
 	// later.
@@ -77,8 +77,8 @@ type Verdict struct {
 	Blocks []uint64
 }
 
-// OK reports whether every expected transaction was executed exactly once and in
-// order, and no other transaction was executed.
+// OK reports whether exactly the expected transactions were executed, once and in
+// order.
 func (v *Verdict) OK() bool {
 	return len(v.Twice)+len(v.Lost)+len(v.Unexpected)+len(v.Disorder) == 0
 }
@@ -100,9 +100,9 @@ func (v *Verdict) String() string {
 // Check returns the verdict on the finalized chain.
 func (o *Oracle) Check() Verdict { return o.judge(o.final) }
 
-// CheckAt returns the verdict on the chain that ends in head, including its blocks
-// that are not final. [Oracle.Observe] must have been called for every update until
-// now. The error wraps [ErrUnknownBlock].
+// CheckAt returns the verdict on the chain that ends in head, including blocks that are
+// not final. [Oracle.Observe] must have been called for every update so far. The error
+// wraps [ErrUnknownBlock].
 func (o *Oracle) CheckAt(c *Chain, head jamq.HeaderHash) (Verdict, error) {
 	inbox, err := c.Inbox(o.service, head)
 	if err != nil {

@@ -12,31 +12,30 @@ import (
 
 // Package is a work package on the simulated chain.
 type Package struct {
-	// Hash is the hash of the encoded package. The chain does not verify it,
-	// but refuses two contents with the same hash.
+	// Hash is the hash of the encoded package. The chain does not check it, but refuses a
+	// package with another content and the same hash.
 	Hash jamq.PackageHash
 	// Context is the refine context of the package.
 	Context jamq.RefineContext
 	// Service is the service of the rollup that the package belongs to.
 	Service jamq.ServiceID
-	// Gas is the gas of its accumulation, at most the spec's MaxAccumulateGas. The
-	// gas of all packages in a block is limited, so a large Gas can defer packages
-	// of the ready queue to a later block (GP 12.18).
+	// Gas is the gas for the accumulation of the package, at most the spec's
+	// MaxAccumulateGas. The gas of all packages in a block is limited, so a large Gas can
+	// defer packages in the ready queue to a later block (Gray Paper 12.18).
 	Gas uint64
-	// Authorizer is the hash of the authorizer's code hash and configuration. A
-	// service compares it with the authorizer that it expects. [Chain.Submit]
-	// assumes that the authorizer lets the package pass, whereas [Work] checks
-	// that.
+	// Authorizer is the hash of the authorizer's code hash and configuration. A service
+	// compares it with the authorizer that it expects. [Work] checks that the authorizer
+	// accepts the package; [Chain.Submit] assumes it.
 	Authorizer common.Hash
-	// Payload is the payload of the work item, which is the input of refine. Only
-	// the rules of the service interpret it; see [Config.Genesis].
+	// Payload is the payload of the work item, which is the input of refine. The rules of
+	// the service interpret it: see [Config.Genesis].
 	Payload []byte
 }
 
-// NewPackage returns a package with a hash over its whole content, for tests that
-// encode no real work packages. It sorts the prerequisites, removes duplicates and
-// leaves the authorizer zero. Equal arguments give equal hashes. The package shares
-// no memory with the arguments.
+// NewPackage returns a package for tests that do not need a real, encoded work package.
+// Its hash covers the whole content, so equal arguments give equal hashes. NewPackage
+// sorts the prerequisites, removes duplicates, and leaves the authorizer zero. The
+// package shares no memory with the arguments.
 func NewPackage(service jamq.ServiceID, context jamq.RefineContext, payload []byte) Package {
 	p := Package{Context: context, Service: service, Payload: payload}.clone()
 	slices.SortFunc(p.Context.Prerequisites, jamq.PackageHash.Compare)
@@ -57,8 +56,8 @@ func (p Package) clone() Package {
 	return p
 }
 
-// check returns the reason why every guarantor would refuse the package because
-// of its content, or nil.
+// check returns the reason why every guarantor refuses the content of the package, or
+// nil.
 func (p *Package) check(spec *jamq.ChainSpec) error {
 	needs := p.Context.Prerequisites
 	switch {
@@ -89,8 +88,8 @@ func (p *Package) same(q *Package) bool {
 		slices.Equal(a.Prerequisites, b.Prerequisites) && p.Service == q.Service && p.Gas == q.Gas && p.Authorizer == q.Authorizer && slices.Equal(p.Payload, q.Payload)
 }
 
-// delivery identifies the submission of a package to one guarantor of a core. A
-// second equal delivery has no effect.
+// delivery identifies the submission of a package to one guarantor of a core, so that
+// repeating it has no effect.
 type delivery struct {
 	pkg       jamq.PackageHash
 	core      jamq.CoreIndex
@@ -101,8 +100,8 @@ type delivery struct {
 type offer struct {
 	pkg  *Package
 	core jamq.CoreIndex
-	// from is the first slot in which a block may report the package. last is the
-	// greatest height at which a block may report it, because of its anchor.
+	// from is the first slot in which a block may report the package. last is the greatest
+	// height at which a block may do so, because the anchor is too old for higher blocks.
 	from jamq.Slot
 	last uint64
 	// lastMoment makes the guarantors hold the package back until a block of height
@@ -111,11 +110,11 @@ type offer struct {
 }
 
 // Submit sends a package to a guarantor of a core. guarantor is any number that
-// identifies it. A nil error means that the package was sent, but it may still be
-// lost. Sending the same package to the same guarantor of a core again has no
+// identifies the guarantor. A nil error means that the package was sent, but it may
+// still be lost. Sending the same package to the same guarantor of a core again has no
 // effect.
 //
-// If the error wraps [ErrRefused], nothing changed. The reasons are:
+// If the error wraps [ErrRefused], nothing has changed. The reasons are:
 //
 //   - a core that does not exist
 //   - a zero hash, or a different content with the same hash
@@ -123,8 +122,8 @@ type offer struct {
 //   - too much gas or a payload that is too large
 //   - the service [ForeignService]
 //
-// Reasons that depend on the chain, such as an old anchor, cause no error, but no
-// block ever reports the package. See [Chain.Reportable].
+// Reasons that depend on the chain, such as an old anchor, cause no error, but no block
+// ever reports such a package. [Chain.Reportable] returns these reasons.
 func (c *Chain) Submit(p Package, core jamq.CoreIndex, guarantor int) error {
 	spec := &c.cfg.Spec
 	if int(core) >= spec.Cores {

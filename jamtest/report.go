@@ -8,14 +8,13 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// Reportable returns nil if a block in the given slot on top of the best block
-// could report a package on a core. Verdicts are not considered, because they
-// cannot be foreseen.
+// Reportable returns nil if a block in the given slot on top of the best block could
+// report a package on a core. It ignores verdicts, because they cannot be foreseen.
 //
 // Otherwise the error wraps the first reason that applies, in this order:
-// ErrAnchorNotRecent, ErrAnchorRoots, ErrLookupAnchor, ErrDuplicate,
-// ErrPrerequisite, ErrCoreInactive, ErrCoreEngaged. It wraps [ErrRefused] if the
-// core does not exist or the slot is not after the best block's.
+// ErrAnchorNotRecent, ErrAnchorRoots, ErrLookupAnchor, ErrDuplicate, ErrPrerequisite,
+// ErrCoreInactive, ErrCoreEngaged. It wraps [ErrRefused] if the core does not exist or
+// the slot is not after that of the best block.
 func (c *Chain) Reportable(p Package, core jamq.CoreIndex, slot jamq.Slot) error {
 	if int(core) >= c.cfg.Spec.Cores {
 		return fmt.Errorf("%w: core %d, want below %d", ErrRefused, core, c.cfg.Spec.Cores)
@@ -31,9 +30,8 @@ func (c *Chain) Reportable(p Package, core jamq.CoreIndex, slot jamq.Slot) error
 	return nil
 }
 
-// refusal returns the reason why block b must not report a package on a core, or
-// nil. b already has its slot, its parent, its cores and the reports before this
-// one.
+// refusal returns the reason why block b must not report a package on a core, or nil.
+// The slot, the parent, the cores and all earlier reports of b must be set.
 func (c *Chain) refusal(b *block, p *Package, core jamq.CoreIndex) error {
 	spec, context := &c.cfg.Spec, &p.Context
 	anchor := c.blocks[context.Anchor]
@@ -64,8 +62,8 @@ func (c *Chain) refusal(b *block, p *Package, core jamq.CoreIndex) error {
 	return nil
 }
 
-// known reports whether a package is in this block, in recent history, on a
-// core, in the ready queue, or accumulated in the last E blocks.
+// known reports whether a package is in this block, in recent history, on a core, in
+// the ready queue, or accumulated in the last E blocks.
 func (c *Chain) known(b *block, h jamq.PackageHash) bool {
 	if b.reports(h) {
 		return true
@@ -85,9 +83,9 @@ func (b *block) reports(h jamq.PackageHash) bool {
 	return slices.ContainsFunc(b.Reported, func(r jamq.Report) bool { return r.Package == h })
 }
 
-// report adds every submitted package that the rules admit to the block, in the
-// order of submission. It repeats this until no more can be added, because a
-// package may have a prerequisite that was submitted later.
+// report adds every submitted package that the rules allow to the block, in the order
+// of submission. It repeats this until no more can be added, because a package may have
+// a prerequisite that was submitted later.
 func (c *Chain) report(b *block) {
 	for progress := true; progress; {
 		progress = false

@@ -6,16 +6,14 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// forget removes the blocks and packages that neither the rules nor an inspection
-// can reach now that finality has moved.
+// forget removes blocks and packages that no rule or inspection can need any more.
 func (c *Chain) forget() {
-	// A branch may still grow on the finalized block: its next block is one higher.
+	// A new branch begins at the finalized block or later, so its first block is higher.
 	c.offers = slices.DeleteFunc(c.offers, func(o offer) bool { return o.last <= c.finalized.height })
 
-	// The rules need lookup anchors of up to L slots ago, which are L blocks at
-	// most. A package is reported up to H blocks after its anchor, stays on a
-	// core for about U slots more and in the ready queue for E. Its hash is
-	// then remembered for another E.
+	// The rules need lookup anchors from up to L slots ago, which are at most L blocks. A
+	// package is reported up to H blocks after its anchor. It then stays on a core for
+	// about U slots and in the ready queue for E, and its hash is remembered for another E.
 	spec := &c.cfg.Spec
 	life := spec.RecentHistory + int(spec.AvailabilityTimeout) + 2*int(spec.EpochLength)
 	keep := uint64(max(c.cfg.Retention, life, int(spec.MaxLookupAnchorAge)))

@@ -13,8 +13,8 @@ import (
 // ErrInvalidScript is wrapped by every error of [ParseScript].
 var ErrInvalidScript = errors.New("jamtest: invalid script")
 
-// Script is a list of faults, each at a given slot; see [ParseScript]. Several
-// chains may share it.
+// Script is a list of faults, each at a given slot. [ParseScript] makes one from text.
+// Several chains may share it.
 type Script struct {
 	actions []action
 }
@@ -37,8 +37,8 @@ const (
 	numActs
 )
 
-// grammar has the name of each fault and the minimum of its number. A minimum of -1
-// means that the fault takes no number.
+// grammar contains the name of each fault in a script, and the minimum of its number. A
+// minimum of -1 means that the fault has no number.
 var grammar = [numActs]struct {
 	words string
 	least int
@@ -150,8 +150,8 @@ func (s *Script) String() string {
 	return b.String()
 }
 
-// running is the progress of a script: the faults that are still to come, and the
-// state of those that have begun.
+// running is the progress of a script: the faults that are still to come, and the state
+// of faults that have begun.
 type running struct {
 	todo       []action
 	left       [numActs]int // how often each fault is still to occur
@@ -178,8 +178,7 @@ func (r *running) take(a act) bool {
 	return true
 }
 
-// delay removes the delay of the next submission from the list and returns it, in
-// slots. 0 means no delay.
+// delay returns the delay of the next submission in slots, or 0, and uses the delay up.
 func (r *running) delay() jamq.Slot {
 	if len(r.delays) == 0 {
 		return 0
@@ -189,8 +188,8 @@ func (r *running) delay() jamq.Slot {
 	return d
 }
 
-// condemned reports whether a verdict of the script clears a core now, and uses
-// that verdict up.
+// condemned reports whether a verdict in the script clears a core now, and uses the
+// verdict up.
 func (c *Chain) condemned(core jamq.CoreIndex) bool {
 	i := slices.Index(c.script.verdicts, core)
 	if i < 0 {

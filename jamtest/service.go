@@ -14,9 +14,8 @@ import (
 	"github.com/jamq/jamq/service"
 )
 
-// state is the simulated part of the state after a block, together with the output
-// log. It exists only with Config.Genesis, and shares unchanged parts with the
-// parent's state.
+// state is the simulated part of the state after a block, and the output log. It exists
+// only with Config.Genesis. It shares unchanged parts with the parent's state.
 type state struct {
 	trie    *statetrie.Trie
 	outputs []proof.Output
@@ -25,7 +24,7 @@ type state struct {
 	set     uint64 // number of the validator set
 }
 
-// leaf is the newest leaf of an output log and leads to the older ones, so that
+// leaf is the newest leaf of an output log. It points to the older leaves, so that
 // blocks can share them.
 type leaf struct {
 	before *leaf
@@ -42,8 +41,8 @@ func (l *leaf) all() []common.Hash {
 	return leaves
 }
 
-// settle sets the posterior roots of a sealed block: real ones if the chain has
-// services, otherwise placeholders.
+// settle sets the roots after a sealed block: real ones if the chain has services, and
+// placeholders otherwise.
 func (c *Chain) settle(b *block) {
 	if c.cfg.Genesis == nil {
 		b.stateRoot, b.beefyRoot = standIns(b.Hash)
@@ -71,8 +70,9 @@ func (c *Chain) settle(b *block) {
 	b.state, b.stateRoot, b.beefyRoot = s, s.trie.Root(), s.log.SuperPeak()
 }
 
-// callServices lets the services accumulate the packages of a block. Each service
-// gets its packages in one call, in ascending order of services.
+// callServices lets the services accumulate the packages of a block. Each service gets
+// all its packages in one call. The calls are in ascending order of the services'
+// numbers.
 func (c *Chain) callServices(s *state, b *block) {
 	calls := make(map[jamq.ServiceID][]service.Operand)
 	for _, h := range b.Accumulated {
@@ -90,8 +90,8 @@ func (c *Chain) callServices(s *state, b *block) {
 	}
 }
 
-// call lets a service with an account accumulate. For a service without storage
-// this counts as a panic, which changes only the slot in its account.
+// call lets a service accumulate. If the service has no storage, this counts as a
+// panic, which changes only the slot in the service's account.
 func (s *state) call(id jamq.ServiceID, account []byte, slot jamq.Slot, operands []service.Operand) {
 	get := func(key string) []byte { return s.value(id, []byte(key)) }
 	changes, yield, err := service.Accumulate(get, slot, operands)
@@ -118,8 +118,8 @@ func (s *state) call(id jamq.ServiceID, account []byte, slot jamq.Slot, operands
 	}
 }
 
-// moved returns a copy of an encoded account (GP D.2) after an accumulation in the
-// given slot, which changed its storage by items and octets.
+// moved returns an encoded account (Gray Paper D.2) after an accumulation in the given
+// slot, which has changed the size of the storage by items and octets.
 func moved(account []byte, items, octets int, slot jamq.Slot) []byte {
 	out, le := slices.Clone(account), binary.LittleEndian
 	le.PutUint64(out[57:], le.Uint64(out[57:])+uint64(octets))
@@ -128,15 +128,14 @@ func moved(account []byte, items, octets int, slot jamq.Slot) []byte {
 	return out
 }
 
-// value returns the value of a key in the storage of a service, or nil if there is
-// none.
+// value returns a value from the storage of a service, or nil.
 func (s *state) value(id jamq.ServiceID, key []byte) []byte {
 	value, _ := s.trie.Get(statetrie.StorageKey(id, key))
 	return value
 }
 
 // Value returns the value of a key in the storage of a service after a block of any
-// branch, or nil if there is none. Package service defines the keys. The error
+// branch, or nil if the key has no value. Package service defines the keys. The error
 // wraps [ErrUnknownBlock] or [ErrNoServices].
 func (c *Chain) Value(id jamq.ServiceID, head jamq.HeaderHash, key []byte) ([]byte, error) {
 	b, err := c.withState(head)
@@ -146,8 +145,8 @@ func (c *Chain) Value(id jamq.ServiceID, head jamq.HeaderHash, key []byte) ([]by
 	return b.state.value(id, key), nil
 }
 
-// Account returns the encoded account of a service (GP D.2) after a block of any
-// branch, or nil if there is none. Its balance never changes from that of the
+// Account returns the encoded account of a service (Gray Paper D.2) after a block of
+// any branch, or nil if there is no such service. Its balance is always that in the
 // genesis. The error wraps [ErrUnknownBlock] or [ErrNoServices].
 func (c *Chain) Account(id jamq.ServiceID, head jamq.HeaderHash) ([]byte, error) {
 	b, err := c.withState(head)
@@ -168,8 +167,8 @@ func (c *Chain) State(head jamq.HeaderHash) (*statetrie.Trie, error) {
 	return b.state.trie, nil
 }
 
-// withState returns a block whose state is simulated. The error wraps ErrNoServices
-// without Config.Genesis, or ErrUnknownBlock.
+// withState returns a block that has a simulated state. The error wraps ErrNoServices
+// if Config.Genesis is nil, or ErrUnknownBlock.
 func (c *Chain) withState(hash jamq.HeaderHash) (*block, error) {
 	if c.cfg.Genesis == nil {
 		return nil, fmt.Errorf("%w: Config.Genesis is nil", ErrNoServices)

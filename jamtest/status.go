@@ -10,8 +10,9 @@ import (
 // Stage is the progress of a package on one chain.
 type Stage int
 
-// The stages are in the order in which a package can pass them. A package can be
-// lost from OnCore to Cleared or TimedOut, and from Ready to Expired.
+// The stages are in the order in which a package passes through them. A package can be
+// lost instead: from OnCore it becomes Cleared or TimedOut, and from Ready it becomes
+// Expired.
 const (
 	// Unreported means that no block of this chain reports the package.
 	Unreported Stage = iota
@@ -38,13 +39,12 @@ func (s Stage) String() string {
 	return names[s]
 }
 
-// Status is the history of a package on one chain. A Point is zero if its event has
-// not happened on that chain.
+// Status is the history of a package on one chain. A zero Point means that the event
+// has not happened on that chain.
 type Status struct {
 	// Stage is the progress of the package.
 	Stage Stage
-	// Core is the core of the report. It has no meaning while the package is
-	// unreported.
+	// Core is the core of the report. It has no meaning if the package is unreported.
 	Core jamq.CoreIndex
 	// Reported, Available and Accumulated are the blocks in which the package
 	// reached these stages.
@@ -53,8 +53,8 @@ type Status struct {
 	Lost Point
 }
 
-// String returns the status in one line with height and slot of each block,
-// such as "ready: reported 4/5, available 5/7".
+// String returns the status in one line, with the height and the slot of each block,
+// for example "ready: reported 4/5, available 5/7".
 func (s Status) String() string {
 	out := s.Stage.String()
 	separator := ": "
@@ -70,8 +70,8 @@ func (s Status) String() string {
 	return out
 }
 
-// Status returns the history of a package on the chain that ends in head, as far as
-// its blocks are retained. A package that was never submitted is Unreported. The
+// Status returns the history of a package on the chain that ends in head, as far as the
+// chain still has the blocks. A package that was never submitted is Unreported. The
 // error wraps [ErrUnknownBlock].
 func (c *Chain) Status(pkg jamq.PackageHash, head jamq.HeaderHash) (Status, error) {
 	b, ok := c.blocks[head]

@@ -13,7 +13,7 @@ import (
 	"github.com/jamq/jamq/submit/codec"
 )
 
-// validators has the keys of one validator set and the trust of a verifier in them.
+// validators contains the keys of a validator set, and the data that a verifier trusts.
 type validators struct {
 	ed25519 []ed25519.PrivateKey
 	bls     []proof.BLSSecret
@@ -21,13 +21,13 @@ type validators struct {
 	trust   proof.Trust
 }
 
-// maxSets is the number of validator sets whose keys are kept. A proof needs the
-// set of one block, and making a block also needs the next set.
+// maxSets is the number of validator sets whose keys are kept. A proof needs the set of
+// one block, and making a block also needs the next set.
 const maxSets = 4
 
-// signers returns the keys of a validator set, which depend only on the seed and
-// the number of the set. They are made when they are first needed, which takes
-// about a second for a full set.
+// signers returns the keys of a validator set. They depend only on the seed and the
+// number of the set. They are made when they are needed for the first time, which takes
+// about a second for a set of full size.
 func (c *Chain) signers(set uint64) (*validators, error) {
 	if v := c.keys[set]; v != nil {
 		return v, nil
@@ -58,7 +58,7 @@ func (c *Chain) signers(set uint64) (*validators, error) {
 	return v, nil
 }
 
-// seedOf returns the seed from which the keys of a validator in a set are derived.
+// seedOf returns the seed for the keys of a validator in a set.
 func (c *Chain) seedOf(set uint64, index int) [32]byte {
 	data := [][]byte{binary.LittleEndian.AppendUint64(nil, c.cfg.Seed), binary.LittleEndian.AppendUint32(nil, uint32(index))}
 	if set > 0 {
@@ -67,8 +67,8 @@ func (c *Chain) seedOf(set uint64, index int) [32]byte {
 	return digest("validator", data...)
 }
 
-// quorum returns the keys of a validator set. The error wraps ErrNotFinal if too
-// few of its validators can sign.
+// quorum returns the keys of a validator set. The error wraps ErrNotFinal if too few of
+// the set's validators can sign.
 func (c *Chain) quorum(set uint64) (*validators, error) {
 	v, err := c.signers(set)
 	if err != nil {
@@ -81,10 +81,9 @@ func (c *Chain) quorum(set uint64) (*validators, error) {
 	return v, nil
 }
 
-// Trust returns the trust with which a verifier checks a service's proofs: the keys
-// of the validators of the finalized block, and the prefix of the service's
-// commitments. The keys of [Config.Punished] are zero. The caller must not change
-// the keys.
+// Trust returns the data that a verifier of a service's proofs must trust: the keys of
+// the validators of the finalized block, and the prefix of the service's commitments.
+// The keys of [Config.Punished] are zero. The caller must not change the keys.
 func (c *Chain) Trust(id jamq.ServiceID) (*proof.Trust, error) {
 	v, err := c.signers(c.finalized.set())
 	if err != nil {
@@ -95,9 +94,10 @@ func (c *Chain) Trust(id jamq.ServiceID) (*proof.Trust, error) {
 	return &trust, nil
 }
 
-// Handoff returns the proof of the validator set after the given one. The given set
-// signs it with the votes for its newest final block, because each set votes for
-// its own blocks, even if finality stood still for an epoch.
+// Handoff returns the proof of the validator set that follows the given set. The given
+// set signs this proof with its votes for a final block. That block is the newest one
+// from the epoch of the set, because each set votes only for such blocks, even if
+// finality has stood still for an epoch.
 //
 // The error wraps:
 //
@@ -142,9 +142,9 @@ func (b *block) set() uint64 {
 	return b.state.set
 }
 
-// rotate writes the validators of the block's epoch and of the next one into the
-// state, if the block is the first of its epoch (GP 6.13). Every epoch with blocks
-// has its own set. It does nothing unless Config.NewValidators is true.
+// rotate writes the validators of the block's epoch and of the next one into the state,
+// if the block is the first of its epoch (Gray Paper 6.13). Every epoch with blocks has
+// its own set. rotate does nothing unless Config.NewValidators is true.
 func (c *Chain) rotate(s *state, b *block) {
 	epoch := func(b *block) jamq.Slot { return b.Slot / c.cfg.Spec.EpochLength }
 	switch {
@@ -165,8 +165,8 @@ func (c *Chain) rotate(s *state, b *block) {
 	s.trie = s.trie.Set(statetrie.ChapterKey(statetrie.ChapterSafrole), safrole)
 }
 
-// encodedSet returns a validator set in the encoding of the state. Keys that no
-// proof needs are zero.
+// encodedSet returns a validator set in the encoding of the state, with zeros for keys
+// that no proof needs.
 func (c *Chain) encodedSet(set uint64) []byte {
 	v, err := c.signers(set)
 	if err != nil {

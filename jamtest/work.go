@@ -10,11 +10,11 @@ import (
 	"github.com/jamq/jamq/submit/codec"
 )
 
-// Work returns the package of an encoded work package, as a guarantor accepts it.
-// If its authorizer is that of package service, it must be signed. Other
-// authorizers are not simulated and let every package pass. The service gets only
-// the payload of the first work item. Errors wrap ErrRefused or
-// service.ErrUnauthorized, or are those of codec.Decode.
+// Work decodes an encoded work package and checks it as a guarantor does. If the
+// package's authorizer is that of package service, the package must be signed. Other
+// authorizers are not simulated and accept every package. The service gets only the
+// payload of the first work item. Errors wrap ErrRefused or service.ErrUnauthorized, or
+// are those of codec.Decode.
 func Work(c *codec.Codec, raw []byte) (Package, error) {
 	work, err := codec.Decode[codec.WorkPackage](c, raw)
 	if err != nil {

@@ -13,15 +13,15 @@ import (
 // ErrKeyFile is returned if a file does not contain a usable Ed25519 key.
 var ErrKeyFile = errors.New("devkeys: no Ed25519 key")
 
-// Builder returns the key with which a builder signs packages during development.
-// Everyone knows this key, so it must not be used for anything of value.
+// Builder returns the key that signs packages during development. Everyone knows this
+// key, so it must not protect anything of value.
 func Builder() ed25519.PrivateKey {
 	return ed25519.NewKeyFromSeed([]byte("jamq: the key of the development"))
 }
 
-// ReadBuilder reads the builder's key from a file, which must contain the key as
-// PKCS #8 in PEM. If path is empty, ReadBuilder returns the key of Builder. The
-// error wraps ErrKeyFile, or is the error of reading the file.
+// ReadBuilder reads the builder's key from a file in PEM format (PKCS #8). If path is
+// empty, ReadBuilder returns the key of Builder. The error wraps ErrKeyFile, or is the
+// error of reading the file.
 func ReadBuilder(path string) (crypto.Signer, error) {
 	if path == "" {
 		return Builder(), nil

@@ -15,8 +15,8 @@ import (
 	"github.com/ethereum/go-ethereum/crypto"
 )
 
-// Mnemonic is the BIP-39 phrase of the development accounts, the same as in Anvil
-// and Hardhat.
+// Mnemonic is the BIP-39 phrase of the development accounts. Anvil and Hardhat use the
+// same phrase.
 const Mnemonic = "test test test test test test test test test test test junk"
 
 // Account is a development account, whose key is public.
@@ -27,12 +27,11 @@ type Account struct {
 	Key *ecdsa.PrivateKey
 }
 
-// hardened is the bit that marks a BIP-32 index as hardened: the child is derived
-// from the private key.
+// hardened is the bit of a BIP-32 index that derives the child from the private key.
 const hardened = 1 << 31
 
-// errUnusable is returned if a derived BIP-32 key is zero or not below the order of the curve. This
-// happens with a probability of 2^-127.
+// errUnusable is returned if a derived BIP-32 key is zero or not below the order of the
+// curve. The probability of this is 2^-127.
 var errUnusable = errors.New("devkeys: derived key is out of range")
 
 // Derive returns the first n accounts of a mnemonic without a passphrase. Their paths are

@@ -1,7 +1,7 @@
-// Package guard checks HTTP requests before a node serves them: the origin of a
-// script, the host name, and the token of an administrator. The checks give the
-// same results as those of geth. Geth's own package node is not used, because it
-// would also bring a database and a peer-to-peer network.
+// Package guard checks HTTP requests before a node serves them: the origin of a script,
+// the host name, and the token of an administrator. The checks give the same results as
+// those of geth. This package does not use geth's own package node, which would bring a
+// database and a peer-to-peer network with it.
 package guard
 
 import (
@@ -16,9 +16,9 @@ import (
 	"github.com/rs/cors"
 )
 
-// Origins lets the scripts of web pages from the given origins read the answers of
-// next. "*" allows all origins. If origins is empty, only pages of the node itself
-// can read the answers.
+// Origins lets scripts on web pages of the given origins read the answers of next. "*"
+// allows all origins. If origins is empty, only pages of the node itself can read the
+// answers.
 func Origins(origins []string, next http.Handler) http.Handler {
 	if len(origins) == 0 {
 		return next
@@ -31,10 +31,10 @@ func Origins(origins []string, next http.Handler) http.Handler {
 	}).Handler(next)
 }
 
-// Hosts refuses requests for a host name that is not among the given names. Without
-// this check, a web site could bind its name to the node's address and call the
-// node from a visitor's browser. "*" allows any name. A request for an IP address,
-// or without a host, always passes.
+// Hosts refuses requests for a host name that is not in names. Without this check, a
+// web site could bind its own name to the node's address, and call the node from a
+// visitor's browser. "*" allows any name. A request for an IP address, or without a
+// host, always passes.
 func Hosts(names []string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host := r.Host
@@ -54,12 +54,12 @@ func Hosts(names []string, next http.Handler) http.Handler {
 // clock. The value comes from the authentication specification of the Engine API.
 const tokenAge = time.Minute
 
-// Tokens refuses requests without a valid token. A valid token is a JSON Web Token
-// that is signed with HMAC-SHA256 and the given secret, and that was issued less
-// than a minute ago.
+// Tokens refuses requests without a valid token. A valid token is a JSON Web Token that
+// was signed with HMAC-SHA256 and the given secret, and issued less than a minute ago.
 func Tokens(secret []byte, next http.Handler) http.Handler {
 	key := func(*jwt.Token) (any, error) { return secret, nil }
-	// The library would refuse any token from the future, but the clocks of two machines differ.
+	// The library would refuse any token from the future, which is too strict: the clocks
+	// of two machines differ. The time is therefore checked below.
 	parser := jwt.NewParser(jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}), jwt.WithoutClaimsValidation())
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var claims jwt.RegisteredClaims
@@ -81,8 +81,8 @@ func Tokens(secret []byte, next http.Handler) http.Handler {
 	})
 }
 
-// Auth returns a function that adds a token to the header of a request. [Tokens]
-// with the same secret accepts this token.
+// Auth returns a function that adds a token to the header of a request. The handler
+// that [Tokens] returns for the same secret accepts this token.
 func Auth(secret []byte) func(http.Header) error {
 	return func(h http.Header) error {
 		claims := jwt.RegisteredClaims{IssuedAt: jwt.NewNumericDate(time.Now())}
@@ -92,7 +92,7 @@ func Auth(secret []byte) func(http.Header) error {
 	}
 }
 
-// bearer returns the token in the header of a request, or "" if there is none.
+// bearer returns the token in the header of a request, or "".
 func bearer(r *http.Request) string {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "bearer") {
@@ -102,24 +102,22 @@ func bearer(r *http.Request) string {
 }
 
 // Compressed compresses the answers of next for clients that accept compression. It
-// does not compress an answer with the header Transfer-Encoding: identity. With
-// this header, go-ethereum's package rpc marks the answer to a call that takes too
-// long and must be answered at once.
+// leaves answers with the header Transfer-Encoding: identity alone, because
+// go-ethereum's package rpc sets this header on the answer to a call that takes too
+// long, which must be sent at once.
 func Compressed(next http.Handler) http.Handler {
 	return gzhttp.GzipHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		next.ServeHTTP(&identity{ResponseWriter: w}, r)
 	}))
 }
 
-// identity is a writer that checks for the header Transfer-Encoding: identity when
-// the answer begins: see Compressed.
+// identity is a writer for [Compressed] that watches for Transfer-Encoding: identity.
 type identity struct {
 	http.ResponseWriter
 	began bool
 }
 
-// begin translates the mark of an answer that must not be compressed to the form
-// that gzhttp understands.
+// begin checks whether the answer must not be compressed, and tells gzhttp so.
 func (w *identity) begin() {
 	if !w.began && w.Header().Get("Transfer-Encoding") == "identity" {
 		w.Header().Set(gzhttp.HeaderNoCompression, "identity")

@@ -17,8 +17,8 @@ import (
 // set.
 var ErrNoCluster = errors.New("node: it has no cluster")
 
-// openLog opens the log of the builder, which is in the database of the cluster or
-// in the data directory. A node in memory has a log that stores nothing.
+// openLog opens the builder's log, which is in the database of the cluster or in the
+// data directory. The log of a node in memory stores nothing.
 func (n *Node) openLog(ctx context.Context) (log builder.Log, err error) {
 	switch {
 	case n.cfg.Cluster.URL != "":
@@ -32,7 +32,7 @@ func (n *Node) openLog(ctx context.Context) (log builder.Log, err error) {
 	return noLog{}, nil
 }
 
-// closeLog closes the log that the node shares with other replicas, if there is one.
+// closeLog closes the log that the node shares with other replicas, if any.
 func (n *Node) closeLog() error {
 	if n.shared == nil {
 		return nil
@@ -53,9 +53,9 @@ func (n *Node) runBuilder(ctx context.Context) error {
 	return err
 }
 
-// untilLeft wraps a part of Run that ends when Leave stops the builder. The wrapped
-// part then waits until ctx ends instead of ending Run, so that clients can still read
-// the node.
+// untilLeft wraps a part of Run that ends when Leave stops the builder. After Leave,
+// the wrapped part waits until ctx ends instead of ending Run, so that clients can
+// still read the node.
 func (n *Node) untilLeft(part func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		err := part(ctx)
@@ -69,8 +69,9 @@ func (n *Node) untilLeft(part func(context.Context) error) func(context.Context)
 // Clustered reports whether the node is one of several replicas.
 func (n *Node) Clustered() bool { return n.shared != nil }
 
-// Follows reports whether another replica leads the rollup. This node then accepts
-// no transactions, and its pool is empty. Follows also returns true after Leave.
+// Follows reports whether another replica is the leader of the rollup. This node then
+// accepts no transactions, and its pool is empty. Follows also returns true after
+// Leave.
 func (n *Node) Follows() bool {
 	if n.shared == nil {
 		return false
@@ -79,9 +80,8 @@ func (n *Node) Follows() bool {
 	return h.Follows || !h.Running
 }
 
-// Leader returns the address of the replica that leads. If no replica leads, it
-// returns the address of the one that has led last. The error wraps ErrNoCluster,
-// or is that of the database.
+// Leader returns the address of the leader or, if there is none, of the last leader.
+// The error wraps ErrNoCluster, or is that of the database.
 func (n *Node) Leader(ctx context.Context) (address string, err error) {
 	if n.shared == nil {
 		return "", ErrNoCluster
@@ -90,11 +90,10 @@ func (n *Node) Leader(ctx context.Context) (address string, err error) {
 	return lead.Address, err
 }
 
-// followJAM hands the lead over to another replica if this node leads but no longer
-// receives JAM blocks. It does so only if some follower has read nearly all writes.
-// A node that has received no block since it began to lead keeps the lead, because
-// otherwise the replicas would pass the lead around when none of them can reach
-// JAM.
+// followJAM makes another replica the leader if this node is the leader but no longer
+// receives JAM blocks. It does so only if some follower has read nearly all writes. A
+// node that has received no block since it became the leader remains the leader.
+// Otherwise, the replicas would take turns as leader while none of them can reach JAM.
 func (n *Node) followJAM(ctx context.Context) error {
 	const leases = 10 // a change of the lead costs more than a short wait
 	stale := max(staleSlots*n.cfg.Spec.SlotDuration, leases*n.cfg.Cluster.Lease)
@@ -117,19 +116,18 @@ func (n *Node) followJAM(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// mostLag is the maximum number of writes by which a ready follower may be behind
-// the leader.
+// mostLag is the maximum number of writes by which a follower may be behind the leader
+// and still count as ready.
 const mostLag = 1000
 
-// Leave stops the builder and, if this node leads, hands the lead over to the
-// replica with the address to, or to any replica if to is empty. Clients can still
-// read the node until the context of Run ends. The channel of Left is closed when
-// Leave returns.
+// Leave stops the builder. If this node is the leader, the replica with the address to
+// becomes the leader, or any replica if to is empty. Clients can still read the node
+// until the context of Run ends. The channel of Left is closed when Leave returns.
 //
-// If a write to the database has not returned when ctx ends, Leave abandons the
-// write, and any replica may lead. The error wraps ErrNoCluster or is that of the
-// database. After an error of the database, another replica leads when the lease
-// has ended.
+// If a write to the database has not returned when ctx ends, Leave abandons the write,
+// and any replica may become the leader. The error wraps ErrNoCluster or is that of the
+// database. After an error of the database, another replica becomes the leader when
+// this node's lease ends.
 func (n *Node) Leave(ctx context.Context, to string) error {
 	if n.shared == nil {
 		return ErrNoCluster
@@ -149,12 +147,12 @@ func (n *Node) Leave(ctx context.Context, to string) error {
 	return err
 }
 
-// Left returns a channel that is closed when Leave has returned. The program that runs the node
+// Left returns a channel that is closed when Leave has returned. The node's process
 // should then end.
 func (n *Node) Left() <-chan struct{} { return n.left }
 
-// followerReady returns an error that wraps ErrNotReady if this node is a follower
-// that is too far behind the leader.
+// followerReady returns an error that wraps ErrNotReady if this follower is too far
+// behind the leader.
 func (n *Node) followerReady(ctx context.Context) error {
 	r, err := n.Replicas(ctx)
 	if err != nil {

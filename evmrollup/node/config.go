@@ -36,53 +36,53 @@ type Config struct {
 	Genesis types.GenesisAlloc
 	// Rules are the rules of this chain that differ from Ethereum's.
 	Rules evmrollup.Rules
-	// JAM configures the simulated JAM chain that runs inside the node. The node replaces its spec
-	// and start slot.
+	// JAM configures the simulated JAM chain that runs inside the node. The node sets its
+	// spec and start slot.
 	JAM jamtest.Config
-	// JAMURL is the URL of a JAM node's RPC (JIP-2, ws://). If it is set, the node uses the
-	// chain of that JAM node, with the chain's spec, instead of a simulated chain.
+	// JAMURL is the URL of a JAM node's RPC (JIP-2, ws://). If it is set, the node uses
+	// that JAM node's chain and spec instead of a simulated chain.
 	JAMURL string
-	// Dev makes block 0 as developers expect it: its time is the present, and it has a contract
-	// that their tools need. Dev cannot be used together with JAMURL or DataDir, because it
-	// makes a different block 0 at each start.
+	// Dev gives block 0 the properties that developers expect: the present time, and a
+	// contract that their tools need. Block 0 is therefore different at each start, so that
+	// Dev cannot be used together with JAMURL or DataDir.
 	Dev bool
-	// Service is the number of the rollup's service on the JAM chain. A data directory can be
-	// used with only one service.
+	// Service is the number of the rollup's service on the JAM chain. It must be the same
+	// at every start with a data directory.
 	Service jamq.ServiceID
-	// Version is the version of the Gray Paper that the JAM chain follows, which determines the
-	// encoding of packages. The node cannot find out the version from the RPC of a JAM node. A
-	// data directory can be used with only one version. The default is 0.7.2.
+	// Version is the Gray Paper version of the JAM chain, which determines the encoding of
+	// packages. The RPC of a JAM node does not tell it. It must be the same at every start
+	// with a data directory. The default is 0.7.2.
 	Version codec.Version
-	// Key is the builder's Ed25519 key, with which the node signs its packages. The rollup's
+	// Key is the builder's Ed25519 key, which signs the node's packages. The rollup's
 	// service accepts only packages with such a signature. The default is devkeys.Builder,
 	// whose secret is public.
 	Key crypto.Signer
-	// DataDir is the directory of the database. If it is empty, the node keeps everything in
-	// memory. A simulated JAM chain ends with the process, so blocks that were not final are
-	// executed again after a restart. A directory can be used with either a simulated chain or
-	// the chain of a JAM node, and with only one slot duration.
+	// DataDir is the directory of the database. If it is empty, the node keeps everything
+	// in memory. A directory can be used either with a simulated JAM chain or with the
+	// chain of a JAM node, and with only one slot duration. A simulated chain ends with the
+	// process, so that blocks that were not final are executed again after a restart.
 	DataDir string
-	// Cluster is the log that this node shares with the other replicas of the rollup, in the
-	// database at Cluster.URL. One replica leads. The others follow it and answer calls that
-	// only read, and one of them leads next. A cluster needs JAMURL, DataDir and
-	// Cluster.Address, which is the URL of this node's RPC. If Cluster.URL is empty, the node
-	// runs alone.
+	// Cluster configures the log that this node shares with the other replicas of the
+	// rollup, in the database at Cluster.URL. One replica is the leader. The others follow
+	// it and answer calls that only read. A cluster needs JAMURL, DataDir and
+	// Cluster.Address, which is the URL of this node's RPC. If Cluster.URL is empty, the
+	// node runs alone.
 	Cluster pglog.Config
-	// Authorize adds a token to the header of each request to another replica. If it is nil,
-	// requests have no token.
+	// Authorize adds a token to the header of each request to another replica. If Authorize
+	// is nil, requests have no token.
 	Authorize func(http.Header) error
 	// MaxTxsPerBundle is the maximum number of transactions in a block. It must be at least 1.
 	MaxTxsPerBundle int
-	// RetainStates is the number of blocks before the final one whose state the node keeps, at
-	// least 1. The state of block 0 is always kept.
+	// RetainStates is how many blocks before the final block keep their state, at least 1.
+	// The state of block 0 is always kept.
 	RetainStates int
 	// KeepBlocks is the number of final blocks that the data directory keeps whole, with
-	// bodies, receipts and index. It must be at least 256; 0, the default, means all. The
-	// directory keeps only the headers and the progress of older blocks. KeepBlocks needs
-	// DataDir.
+	// bodies, receipts and index. It must be at least 256. 0, the default, means that all
+	// blocks are kept. Of older blocks, only the headers and the progress remain.
+	// KeepBlocks needs DataDir.
 	KeepBlocks uint64
-	// MaxPool is the maximum number of pending transactions in the pool, and also the maximum
-	// number of queued ones. MaxPerSender is the maximum number of transactions of one sender.
+	// MaxPool is the maximum number of pending transactions in the pool, and also of queued
+	// ones. MaxPerSender is the maximum number of transactions from one sender.
 	MaxPool, MaxPerSender int
 	// Metrics contains the functions that receive measurements. The zero value turns them off.
 	Metrics Metrics
@@ -98,15 +98,14 @@ type Metrics struct {
 	States  jamq.Metrics          // see statedb.Config
 }
 
-// These are the default numbers of a node. DefaultChainID is 0x1107 in hexadecimal,
-// and DefaultService is the same number.
+// The default chain ID and service number of a node. Both are 0x1107 in hexadecimal.
 const (
 	DefaultChainID                = 4359
 	DefaultService jamq.ServiceID = DefaultChainID
 )
 
-// DefaultConfig returns the configuration of a node in memory, on a simulated JAM chain without
-// faults. slot is the duration of a slot, and seed is the seed of the simulation.
+// DefaultConfig returns the configuration of a node in memory, on a simulated JAM chain
+// without faults. slot is the slot duration, and seed is the seed of the simulation.
 func DefaultConfig(spec jamq.ChainSpec, slot time.Duration, seed uint64) Config {
 	spec.SlotDuration = slot
 	return Config{
@@ -164,8 +163,8 @@ func (c *Config) Validate() error {
 }
 
 // settings returns the settings that must be the same at every start with a data
-// directory. The settings of the rollup's chain are not among them, because the
-// ledger compares the genesis anyway.
+// directory. It leaves out those of the rollup's chain, because the ledger compares the
+// genesis anyway.
 func (c *Config) settings() []store.Setting {
 	network := "embedded"
 	if c.JAMURL != "" {
@@ -179,8 +178,8 @@ func (c *Config) settings() []store.Setting {
 }
 
 // chainSettings returns the settings of a JAM chain that must be the same at every
-// start. For example, the slot numbers on the disk would mean something else if
-// slots had a different duration.
+// start. For example, the slot numbers on the disk would have another meaning if the
+// slot duration changed.
 func chainSettings(spec jamq.ChainSpec) []store.Setting {
 	return []store.Setting{
 		{Name: "slot", Value: spec.SlotDuration.String()},

@@ -19,8 +19,8 @@ import (
 	"github.com/jamq/jamq/service"
 )
 
-// Export writes the content of a data directory to a new file: all blocks, which
-// must be final, the state after the last block, and the pool. The error wraps
+// Export writes the content of a data directory to a new file: all blocks, the state
+// after the last block, and the pool. All blocks must be final. The error wraps
 // fs.ErrNotExist if the directory does not exist.
 func Export(ctx context.Context, cfg Config, path string) error {
 	if _, err := os.ReadDir(cfg.DataDir); err != nil {
@@ -35,14 +35,14 @@ func Export(ctx context.Context, cfg Config, path string) error {
 	return errors.Join(err, n.store.Close())
 }
 
-// Import makes a data directory from a file that Export has written. The directory
-// must not exist, or must be empty. A node on the directory then continues after
-// the last block in the file. The error wraps ledger.ErrImport if the directory has
-// files, and evmrollup.ErrExport if the file is not a complete export.
+// Import makes a data directory from a file that Export has written. The directory must
+// not exist, or must be empty. A node that uses the directory continues after the last
+// block in the file. The error wraps ledger.ErrImport if the directory has files, and
+// evmrollup.ErrExport if the file is not a complete export.
 //
 // After an error, the directory is as it was before. If the process ends during the
-// import, New refuses the directory until Import is called again, which starts from
-// the beginning.
+// import, New refuses the directory until Import is called again. The second call
+// starts from the beginning.
 func Import(ctx context.Context, cfg Config, path string) (err error) {
 	if err := cfg.Validate(); err != nil {
 		return err
@@ -79,8 +79,7 @@ func fillDirectory(ctx context.Context, cfg Config, path string) error {
 	return errors.Join(n.Chain.Import(ctx, path), n.store.Close())
 }
 
-// offline returns a node that has opened its rollup but is not connected to a JAM
-// chain.
+// offline returns a node that has opened its rollup but is not connected to JAM.
 func offline(cfg Config) (n *Node, err error) {
 	n = &Node{cfg: cfg, log: slog.New(slog.DiscardHandler)}
 	if n.accounts, err = devkeys.Derive(devkeys.Mnemonic, numAccounts); err != nil {
@@ -97,9 +96,9 @@ func offline(cfg Config) (n *Node, err error) {
 	return n, nil
 }
 
-// Genesis returns the entries that the genesis state of a JAM chain needs for the
-// rollup's service. The service begins after block 0 or, if the data directory was
-// imported, after the last imported block.
+// Genesis returns the entries of the rollup's service for the genesis state of a JAM
+// chain. The service begins after block 0 or, if the data directory was imported, after
+// the last imported block.
 func Genesis(cfg Config) (service.State, error) {
 	n, err := offline(cfg)
 	if err != nil {
@@ -118,13 +117,13 @@ func Genesis(cfg Config) (service.State, error) {
 	return entries, errors.Join(err, n.store.Close())
 }
 
-// importing is the name of a file that is in a directory while an import runs. If
-// the import is interrupted, the file shows that the other files may be deleted.
-// The files of a node must never be deleted.
+// importing is the name of a file that exists in a directory while an import runs. If
+// the import is interrupted, the file shows that the other files may be deleted. The
+// files of a node, on the other hand, must never be deleted.
 const importing = "importing"
 
-// beginImport creates the directory with the file importing in it. It deletes the
-// files of an earlier import that was interrupted.
+// beginImport creates the directory and the file that marks an import. It deletes the
+// files of an earlier, interrupted import.
 func beginImport(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -135,8 +134,7 @@ func beginImport(dir string) error {
 	return clearImport(dir)
 }
 
-// clearImport deletes the files that an import has made, which no node has used
-// yet.
+// clearImport deletes the files of an import, which no node has used yet.
 func clearImport(dir string) error {
 	return errors.Join(os.RemoveAll(filepath.Join(dir, "db")), os.RemoveAll(filepath.Join(dir, "log")))
 }
@@ -149,9 +147,9 @@ func checkImported(dir string) error {
 	return nil
 }
 
-// checkEmpty returns an error if a directory has files, except for those of an
-// interrupted import. Even if a node has made no block, its directory may contain
-// transactions and steps of the queue, which an import would contradict.
+// checkEmpty returns an error if a directory has files, except those of an interrupted
+// import. Even if a node has made no block, its directory may contain transactions and
+// queue records, which an import would contradict.
 func checkEmpty(dir string) error {
 	entries, err := os.ReadDir(dir)
 	switch {

@@ -15,8 +15,7 @@ import (
 	"github.com/jamq/jamq/submit"
 )
 
-// connect connects to the JAM chain and uses the constants of that chain from then
-// on.
+// connect connects to the JAM chain, and makes the node use that chain's constants.
 func (n *Node) connect(ctx context.Context) (err error) {
 	signer, err := service.NewSigner(n.cfg.Version, n.cfg.Key)
 	if err != nil {
@@ -47,8 +46,8 @@ func (n *Node) simulation() jamtest.Config {
 	return cfg
 }
 
-// seen is the JAM chain as the builder of a node uses it. The node wraps the chain in
-// this type in order to learn of each JAM block that the builder receives.
+// seen is the JAM chain as the builder sees it. The node wraps the chain in this type
+// in order to learn of each JAM block that the builder receives.
 type seen struct {
 	jam.Network
 	node *Node
@@ -64,7 +63,7 @@ func (s seen) Follow(ctx context.Context, found submit.Recovery, to submit.Chain
 	return s.Network.Follow(ctx, found, &sink{to, s.node})
 }
 
-// sink passes each update of the JAM chain to the builder, and then to the observer of the node.
+// sink passes each update of the JAM chain to the builder, and then to the observer.
 type sink struct {
 	submit.ChainSink
 	node *Node

@@ -10,17 +10,16 @@ import (
 	"github.com/jamq/jamq/evmrollup/internal/ledger"
 )
 
-// HeadChange is one step of the latest block, which has either moved to a block or
-// stepped back over it.
+// HeadChange is one step of the latest block: it has either advanced to a block, or was
+// moved back by a reorg from that block to the one before it.
 type HeadChange = ledger.HeadChange
 
-// ErrMissed is returned if the requested changes are so old that the node no longer
-// has them.
+// ErrMissed is returned if a caller asks for changes so old that the node has dropped
+// them.
 var ErrMissed = ledger.ErrMissed
 
-// followBuilder reads the events of the builder in order, from now on. This is the
-// only way in which the progress of blocks, the observer and the subscribers get
-// their information.
+// followBuilder reads the builder's events in order, from now on. The progress of
+// blocks, the observer and the subscribers get all their information from here.
 func (n *Node) followBuilder(ctx context.Context) error {
 	return n.builder.Watch(ctx, math.MaxUint64, func(events []builder.Event, heads canonical.Heads) error {
 		for _, e := range events {
@@ -47,9 +46,8 @@ func (n *Node) moveHeads(h canonical.Heads) {
 func (n *Node) HeadCursor() uint64 { return n.headLog.Cursor() }
 
 // HeadChanges returns the changes of the latest block after a cursor: see
-// ledger.HeadLog.Changes. If a developer's edit has set the state back to a moment
-// before a block, the node shows only the header of that block, here as everywhere
-// else.
+// ledger.HeadLog.Changes. If a developer's edit has restored a state before a block,
+// the result contains only the header of that block, as everywhere in this package.
 func (n *Node) HeadChanges(cursor uint64) (changes []HeadChange, next uint64, more <-chan struct{}, err error) {
 	changes, next, more, err = n.headLog.Changes(cursor, n.BlockByNumber)
 	for i := range changes {

@@ -14,8 +14,7 @@ import (
 	"github.com/jamq/jamq/txpool"
 )
 
-// ErrNotReady is returned if the node works but should not receive transactions at
-// the moment.
+// ErrNotReady is returned if the node works but should not receive transactions now.
 var ErrNotReady = errors.New("node: not ready")
 
 // Levels contains the measurements of a node at one moment.
@@ -30,14 +29,15 @@ type Levels struct {
 	SlotLength time.Duration     // duration of a slot on the JAM chain
 	Roots      int               // number of states in memory
 	Replaced   uint64            // number of executed blocks that were undone
-	// Replicas describes the cluster, and Lag is the number of writes that this node has not
-	// read yet. Both are zero if there is no cluster, and while the database does not answer.
+	// Replicas describes the cluster, and Lag is the number of writes that this node has
+	// not read yet. Both are zero without a cluster, and while the database does not
+	// answer.
 	Replicas Replicas
 	Lag      uint64
 }
 
-// Levels returns the node's present measurements, for monitoring. It returns an error if the
-// builder has stopped.
+// Levels returns the node's present measurements for monitoring. It returns an error if
+// the builder has stopped.
 func (n *Node) Levels(ctx context.Context) (Levels, error) {
 	queue, err := n.builder.Stats(ctx)
 	if errors.Is(err, builder.ErrFollows) {
@@ -53,8 +53,8 @@ func (n *Node) Levels(ctx context.Context) (Levels, error) {
 	return now, err
 }
 
-// Alive returns an error if the node has stopped working and must be restarted. The
-// error wraps ErrDisk, ledger.ErrDamaged or builder.ErrStopped.
+// Alive returns an error if the node no longer works and must be restarted. The error
+// wraps ErrDisk, ledger.ErrDamaged or builder.ErrStopped.
 func (n *Node) Alive() error {
 	if err := cmp.Or(n.store.Err(), n.Damage()); err != nil {
 		return err
@@ -65,12 +65,12 @@ func (n *Node) Alive() error {
 	return nil
 }
 
-// staleSlots is the number of slots after which a node that receives no JAM block counts as not
+// staleSlots is the number of slots without a new JAM block after which a node is not
 // ready.
 const staleSlots = 8
 
-// Ready returns an error if users should use a different node for now. The error
-// wraps ErrNotReady, or is that of Alive.
+// Ready returns an error if users should use a different node for now. The error wraps
+// ErrNotReady, or is that of Alive if the node has failed.
 func (n *Node) Ready() error {
 	if err := n.Alive(); err != nil {
 		return err
@@ -100,8 +100,8 @@ func (n *Node) Ready() error {
 	if call, found := h.Stuck(stale); found {
 		return fmt.Errorf("%w: %s", ErrNotReady, call)
 	}
-	// A package must be reported before its lookup anchor, which is a final block, is too old (D3;
-	// GP 11.34).
+	// The lookup anchor of a package must be a final block that is not too old when the
+	// package is reported (D3; Gray Paper 11.34).
 	best, final := n.jam.Heads()
 	if age := n.cfg.Spec.MaxLookupAnchorAge; best.Slot >= final.Slot.Add(age) {
 		return fmt.Errorf("%w: JAM has finalized no block after slot %d and is at slot %d; packages need a final block of the last %d slots", ErrNotReady, final.Slot, best.Slot, age)
@@ -109,14 +109,14 @@ func (n *Node) Ready() error {
 	return nil
 }
 
-// Resume lets the node build and send packages again after a fatal error has paused
-// it: see submit.Fatal. The error wraps builder.ErrStopped.
+// Resume lets the node build and send packages again after a fatal error has paused it:
+// see submit.Fatal. The error wraps builder.ErrStopped if the node has stopped.
 func (n *Node) Resume(ctx context.Context) error { return n.builder.Resume(ctx) }
 
-// GiveUp orders the node to build no more packages for a block that is not final.
-// If none of the block's packages is accumulated, the transactions of this block
-// and of later blocks are executed again. The error wraps
-// bundlequeue.ErrWrongNumber or builder.ErrStopped.
+// GiveUp makes the node build no more packages for a block that is not final. If none
+// of the block's packages is accumulated, the transactions of this block and of later
+// blocks are executed again. The error wraps bundlequeue.ErrWrongNumber or
+// builder.ErrStopped.
 func (n *Node) GiveUp(ctx context.Context, number uint64, reason string) error {
 	return n.builder.GiveUp(ctx, number, reason)
 }

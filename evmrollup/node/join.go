@@ -15,18 +15,19 @@ import (
 	"github.com/jamq/jamq/statedb"
 )
 
-// CopyPath is the URL path at which a replica serves a copy of its blocks and
-// states to a replica that joins the cluster.
+// CopyPath is the URL path from which a replica that joins the cluster downloads the
+// blocks and states of another replica.
 const CopyPath = "/replica/data"
 
-// mostCopies is the maximum number of times that a joining replica copies the data
-// of another one. It must copy again if the log of the cluster has moved on in the
-// meantime and now begins with a later block than the copy has.
+// mostCopies is the maximum number of times that a joining replica copies the data of
+// another one. It must copy again if the cluster's log has dropped blocks in the
+// meantime, and now begins with a later block than the copy has.
 const mostCopies = 3
 
-// openReplica opens a node of a cluster. It first copies the blocks and states of another
-// replica in two cases: the data directory is empty, or it lacks the blocks with which the
-// log begins, because the node was away for a long time.
+// openReplica opens a node of a cluster. It first copies the blocks and states of
+// another replica if the data directory is empty. It also does so if
+// the directory lacks the blocks with which the log begins, because the node was away
+// for a long time.
 func openReplica(cfg Config) (n *Node, err error) {
 	there, err := store.Exists(cfg.DataDir)
 	if err != nil {
@@ -50,15 +51,15 @@ func openReplica(cfg Config) (n *Node, err error) {
 	return nil, err
 }
 
-// needsCopy reports whether copying the data of another replica can repair err, the
-// error of opening a data directory.
+// needsCopy reports whether an error of opening a data directory goes away if the data
+// of another replica is copied.
 func needsCopy(err error) bool {
 	return errors.Is(err, ledger.ErrDamaged) || errors.Is(err, statedb.ErrUnknownRoot)
 }
 
 // fetchCopy replaces the content of a data directory by the blocks and states of
-// another replica. copied is false if no other replica serves them; the directory
-// then stays as it is.
+// another replica. If no other replica serves them, copied is false, and the directory
+// does not change.
 func fetchCopy(ctx context.Context, cfg *Config) (copied bool, err error) {
 	log, err := pglog.Open(ctx, cfg.Cluster)
 	if err != nil {
@@ -113,8 +114,8 @@ func fetchFrom(ctx context.Context, cfg *Config, address string) error {
 	return store.ReadCopy(cfg.DataDir, response.Body)
 }
 
-// WriteCopy writes a copy of this node's blocks and states to w, for a replica that
-// joins the cluster. The error wraps ErrNoCluster if there is no cluster.
+// WriteCopy writes this node's blocks and states to w, for a replica that joins the
+// cluster. The error wraps ErrNoCluster if there is no cluster.
 func (n *Node) WriteCopy(w io.Writer) error {
 	if n.shared == nil {
 		return ErrNoCluster

@@ -25,13 +25,12 @@ import (
 	"github.com/jamq/jamq/evmrollup/store"
 )
 
-// ErrDisk is returned after the disk of the data directory has failed. When the
-// disk works again, the node must be restarted. Nothing that was acknowledged to
-// users is lost.
+// ErrDisk is returned after the disk of the data directory has failed. The node must be
+// restarted when the disk works again. Nothing that was acknowledged to users is lost.
 var ErrDisk = store.ErrDisk
 
-// numAccounts is the number of development accounts that have funds in block 0, and
-// genesisEther is the balance of each of them, in ether.
+// numAccounts is the number of development accounts with funds in block 0, and
+// genesisEther is the balance of each account, in ether.
 const (
 	numAccounts  = 10
 	genesisEther = 10_000
@@ -41,8 +40,8 @@ const (
 type Block = evmrollup.Block
 
 // Node runs an EVM rollup on a JAM chain. It consists of the rollup's chain, its
-// builder, and the connection to JAM. A Node is safe for concurrent use. Create it
-// with [New].
+// builder, and the connection to JAM. A Node is safe for concurrent use. [New] creates
+// it.
 type Node struct {
 	*evmrollup.Chain
 	cfg      Config
@@ -67,13 +66,13 @@ type Node struct {
 // connectTime is how long New waits for a connection to the JAM node.
 const connectTime = 30 * time.Second
 
-// checkpointEvery is the number of records after which a checkpoint shortens the
-// log. A restart executes those blocks again that came after the last checkpoint
-// and are not final.
+// checkpointEvery is the number of log records after which a checkpoint shortens the
+// log. A restart executes the blocks again that came after the last checkpoint and are
+// not final.
 const checkpointEvery = 512
 
-// New returns a node, which [Node.Run] starts. If Config.DataDir has the data of an
-// earlier run, the node continues with it.
+// New returns a node, which [Node.Run] starts. If Config.DataDir contains the data of
+// an earlier run, the node continues from there.
 func New(cfg Config) (*Node, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -103,9 +102,9 @@ func open(cfg Config) (*Node, error) {
 	return newNode(cfg, s)
 }
 
-// inDirectory adds the name of the data directory, if there is one, to an error of
-// reading it. An operator needs the name, because the directory may be a bad copy,
-// with files from different moments.
+// inDirectory adds the name of the data directory to an error of reading it. An
+// operator needs the name, because the directory may be a bad copy, with files from
+// different moments.
 func (c *Config) inDirectory(err error) error {
 	if c.DataDir == "" {
 		return err
@@ -113,8 +112,8 @@ func (c *Config) inDirectory(err error) error {
 	return fmt.Errorf("node: the data directory %s: %w", c.DataDir, err)
 }
 
-// newNode returns a node with the data directory s, which the node closes at its
-// end. If s is nil, the node has no data directory.
+// newNode returns a node that owns the data directory s and closes it at the end. If s
+// is nil, the node has no data directory.
 func newNode(cfg Config, s *store.Store) (_ *Node, err error) {
 	n := &Node{
 		cfg: cfg, log: cfg.Logger, store: s, observer: noObserver{}, progress: progress{of: make(map[uint64]Progress)},
@@ -154,14 +153,14 @@ func (n *Node) open() (err error) {
 	return nil
 }
 
-// deployer is the address of the deterministic deployment proxy. Forge and other
-// tools use this contract to create contracts at the same addresses on all chains.
-// Other chains get the contract by a transaction that is valid on every chain.
-// Since the pool refuses such a transaction, as geth does, the contract is in the
-// genesis state of this chain.
+// deployer is the address of the deterministic deployment proxy. Forge and other tools
+// use this contract to create contracts at the same addresses on all chains. Other
+// chains get the contract by a transaction that is valid on every chain. The pool
+// refuses this transaction, as geth does, so this chain has the contract in its genesis
+// state.
 //
-// deployerCode is the code of the contract. It passes the data after the first word
-// to CREATE2, with the first word as the salt.
+// deployerCode is the code of the contract. It passes the data after the first word to
+// CREATE2, with the first word as the salt.
 var (
 	deployer     = common.HexToAddress("0x4e59b44847b379578588920cA78FbF26c0B4956C")
 	deployerCode = common.FromHex("0x7fffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffe03601600081602082378035828234f58015156039578182fd5b8082525050506014600cf3")
@@ -189,9 +188,9 @@ func (n *Node) rollupConfig() evmrollup.Config {
 	return cfg
 }
 
-// recover opens the builder, which brings the rollup to its present state. A
-// simulated JAM chain has ended with the previous process, so blocks that were not
-// final then are no longer on JAM.
+// recover opens the builder, which restores the rollup from the log. A simulated JAM
+// chain has ended with the previous process, so blocks that were not final then are no
+// longer on JAM.
 func (n *Node) recover(ctx context.Context) error {
 	rollup, err := n.Rollup()
 	if err != nil {
@@ -228,10 +227,10 @@ func (noLog) Replay(func([]byte) error) error { return nil }
 // Accounts returns the development accounts that have funds at the start.
 func (n *Node) Accounts() []devkeys.Account { return n.accounts }
 
-// Run runs the node until ctx ends. It then ends the node's goroutines and closes
-// the database. Run may be called only once. It returns early with an error if the
-// JAM chain can no longer be followed, or if the disk has failed. After a failure
-// of the disk, the database stays open, so that clients can still read the node.
+// Run runs the node until ctx ends. It then stops the node's goroutines and closes the
+// database. Run may be called only once. It returns early with an error if it can no
+// longer follow the JAM chain, or if the disk has failed. If the disk has failed, the
+// database stays open, so that clients can still read the node.
 func (n *Node) Run(ctx context.Context) error {
 	group, running := errgroup.WithContext(ctx)
 	parts := []func(context.Context) error{n.jam.Run, n.untilLeft(n.runBuilder), n.untilLeft(n.followBuilder)}
@@ -255,8 +254,8 @@ func (n *Node) Run(ctx context.Context) error {
 	return err
 }
 
-// Drain waits until every block is final and the pool has no transaction that can
-// run. It returns earlier if ctx or Run ends.
+// Drain waits until every block is final and the pool has no executable transaction. It
+// returns earlier if ctx or Run ends.
 func (n *Node) Drain(ctx context.Context) error {
 	return n.builder.Drain(ctx, func() bool { return n.PoolStats().Pending > 0 })
 }

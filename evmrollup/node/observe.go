@@ -7,19 +7,18 @@ import (
 	"github.com/jamq/jamq/jamtest"
 )
 
-// Observer receives the events of a node, so that a display of the node is always
-// up to date. Its methods are called concurrently and should return soon. The calls
-// of each single method are in order.
+// Observer receives the events of a node, for example to display them. Its methods
+// should return soon. Different methods may be called concurrently, but the calls of
+// each method are in order.
 type Observer interface {
-	// Import is called with each JAM block, and with the best block after that import. Finalize
-	// is called when a JAM block becomes final.
+	// Import is called with each JAM block and the hash of the best block after its import.
+	// Finalize is called when a JAM block becomes final.
 	Import(b jamq.Block, best jamq.HeaderHash)
 	Finalize(hash jamq.HeaderHash)
-	// Sent is called when the pool has accepted transactions. txs is the number of
-	// transactions.
+	// Sent is called with the number of transactions that the pool has just accepted.
 	Sent(txs int)
-	// Effect is called with each effect of the queue, for example that a block has reached a new
-	// state on JAM.
+	// Effect is called with each effect of the queue, for example when a block has reached
+	// a new state on JAM.
 	Effect(e bundlequeue.Effect)
 }
 
@@ -38,7 +37,7 @@ func (noObserver) Sent(int) {}
 // Effect implements Observer.
 func (noObserver) Effect(bundlequeue.Effect) {}
 
-// Observe sets the observer, and first passes the states of the blocks that are not
+// Observe sets the observer, and first reports the states of all blocks that are not
 // final to it. Observe must be called before Run.
 func (n *Node) Observe(o Observer) {
 	n.observer = o
@@ -50,8 +49,8 @@ func (n *Node) Observe(o Observer) {
 // Spec returns the constants of the JAM chain.
 func (n *Node) Spec() jamq.ChainSpec { return n.cfg.Spec }
 
-// Simulation returns the simulated JAM chain, so that a host can inject faults into it. It returns
-// nil if the node works on the chain of a JAM node.
+// Simulation returns the simulated JAM chain, for example to inject faults. It returns
+// nil if the node uses the chain of a JAM node.
 func (n *Node) Simulation() *jamtest.Driver {
 	chain, simulated := n.jam.(*jam.Simulated)
 	if !simulated {

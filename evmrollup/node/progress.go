@@ -11,19 +11,19 @@ import (
 
 // Progress describes how far a rollup block has come on its way through JAM.
 type Progress struct {
-	// Status is the name of a bundlequeue.State, or "pooled" for a transaction that is not in a
-	// block.
+	// Status is the name of a bundlequeue.State, or "pooled" for a transaction that is not
+	// in a block.
 	Status string
-	// Version is the number of packages that were built for the block. Package is the hash of
-	// the package that the chain has accumulated or, before that, of the newest package.
+	// Version is the number of packages that were built for the block. Package is the hash
+	// of the package that JAM has accumulated or, before that, of the newest package.
 	Version int
 	Package jamq.PackageHash
 	// Core is the core that the package was sent to.
 	Core jamq.CoreIndex
-	// At is the JAM block that proves Status. It is zero if no JAM block does.
+	// At is the JAM block that proves Status. It is zero if no JAM block proves it.
 	At anchor.Point
-	// Slots maps the names of states to JAM slots: it has the slot at which the block has last
-	// entered each state since the node started. The node forgets the slots of old blocks.
+	// Slots maps the name of each state to the JAM slot in which the block last entered
+	// that state since the node started. The node forgets the slots of old blocks.
 	Slots map[string]jamq.Slot
 }
 
@@ -31,14 +31,14 @@ type Progress struct {
 // slots.
 const keptProgress = 4096
 
-// progress records the progress of the blocks, by their numbers. It is safe for
-// concurrent use.
+// progress records the progress of blocks by their number. It is safe for concurrent
+// use.
 type progress struct {
 	mu sync.RWMutex
 	of map[uint64]Progress
 }
 
-// note records that the bundle of a block has entered a new state at a JAM slot.
+// note records that a block's bundle has entered a new state at a JAM slot.
 func (l *progress) note(c *bundlequeue.Changed, slot jamq.Slot) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -53,8 +53,8 @@ func (l *progress) note(c *bundlequeue.Changed, slot jamq.Slot) {
 	// Readers may still use the old map, so it is replaced and not changed.
 	slots := make(map[string]jamq.Slot, len(p.Slots)+1)
 	maps.Copy(slots, p.Slots)
-	// The builder can emit the first event of a block before the heads contain the block's number,
-	// so that queued has not recorded the block yet.
+	// A block's first event can come before queued has recorded the block, because the
+	// heads do not contain the block's number yet.
 	if _, known := slots[c.From.String()]; !known && c.From == bundlequeue.Queued {
 		slots[c.From.String()] = slot
 	}
@@ -66,9 +66,9 @@ func (l *progress) note(c *bundlequeue.Changed, slot jamq.Slot) {
 	}
 }
 
-// queued records for the blocks in a range that they wait for their packages (state
-// Queued). The queue reports no event for this first state, so the node calls queued
-// when the heads have moved.
+// queued records for a range of blocks that they wait for their packages (state
+// Queued). The queue sends no event for this first state, so the node calls queued when
+// the heads have moved.
 func (l *progress) queued(from, to uint64, slot jamq.Slot) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -112,7 +112,7 @@ func (n *Node) Progress(number uint64) Progress {
 // PooledProgress returns the progress of a transaction that is not in a block.
 func (n *Node) PooledProgress() Progress { return Progress{Status: "pooled"} }
 
-// recoverProgress records the present states of the blocks that were not final at the restart.
+// recoverProgress records the states of the blocks that are not final after a restart.
 func (n *Node) recoverProgress() {
 	for _, change := range n.unfinished() {
 		n.progress.note(&change, n.JAMSlot())

@@ -14,16 +14,15 @@ import (
 )
 
 var (
-	// ErrNotFinal is returned if a proof is requested for a known transaction or block that is
-	// not final yet.
+	// ErrNotFinal is returned if the transaction or block for which a proof is requested is
+	// known but not final yet.
 	ErrNotFinal = errors.New("node: not final yet")
-	// ErrNoProofs is returned if the JAM chain does not provide the data that is needed to make
-	// proofs.
+	// ErrNoProofs is returned if the JAM chain does not provide the data for proofs.
 	ErrNoProofs = jam.ErrNoProofs
 )
 
-// FinalityProof returns a proof that a transaction is final. The node has verified
-// the proof. The result is nil if the transaction is not in a block. Errors wrap
+// FinalityProof returns a proof that a transaction is final, which the node has
+// verified. It returns nil if the transaction is not in a block. Errors wrap
 // ErrNotFinal or ErrNoProofs.
 func (n *Node) FinalityProof(ctx context.Context, tx common.Hash) (*proof.Document, error) {
 	b, index, ok := n.Transaction(tx)
@@ -33,8 +32,8 @@ func (n *Node) FinalityProof(ctx context.Context, tx common.Hash) (*proof.Docume
 	return n.prove(ctx, b, func(d *proof.Document) error { return d.AddTransaction(b.Transactions(), index) })
 }
 
-// ReceiptProof returns the same proof as FinalityProof, which also proves the
-// receipt of the transaction.
+// ReceiptProof returns a proof that a transaction is final, like FinalityProof,
+// together with a proof of the transaction's receipt.
 func (n *Node) ReceiptProof(ctx context.Context, tx common.Hash) (*proof.Document, error) {
 	b, index, ok := n.Transaction(tx)
 	if !ok {
@@ -48,10 +47,10 @@ func (n *Node) ReceiptProof(ctx context.Context, tx common.Hash) (*proof.Documen
 	})
 }
 
-// AccountProof returns a proof of an account, and of slots of its storage, in the
-// state after a final block. The proof includes that the block is final, and the
-// node has verified that part. Errors wrap ErrNotFinal or ErrNoProofs, or are those
-// of StateAt and stateproof.Prove.
+// AccountProof returns a proof of an account, and of slots of its storage, in the state
+// after a final block. The proof also shows that the block is final; the node has
+// verified this part. Errors wrap ErrNotFinal or ErrNoProofs, or are those of StateAt
+// and stateproof.Prove.
 func (n *Node) AccountProof(ctx context.Context, b *Block, addr common.Address, slots []string) (*stateproof.FinalAccount, error) {
 	d, err := n.prove(ctx, b, func(*proof.Document) error { return nil })
 	if err != nil {
@@ -69,8 +68,8 @@ func (n *Node) AccountProof(ctx context.Context, b *Block, addr common.Address, 
 	return &stateproof.FinalAccount{Block: d, Account: account}, nil
 }
 
-// prove returns a verified proof that a block is final. The function add adds the
-// parts of the proof that lead from the block to its content.
+// prove returns a verified proof that a block is final. It calls add to add the parts
+// that lead from the block to its content, for example to a transaction.
 func (n *Node) prove(ctx context.Context, b *Block, add func(*proof.Document) error) (*proof.Document, error) {
 	number := b.NumberU64()
 	if final := n.builder.Heads().Finalized.Number; number > final {
@@ -93,13 +92,13 @@ func (n *Node) prove(ctx context.Context, b *Block, add func(*proof.Document) er
 	return d, nil
 }
 
-// Trust returns the data that a verifier of the node's proofs must trust, such as
-// the keys of the validators. A verifier that gets this data from the node that
-// makes the proofs has to trust that node, so it should compare the fingerprint
-// over another channel. The error wraps ErrNoProofs.
+// Trust returns the data that a verifier of the node's proofs must trust, such as the
+// keys of the validators. A verifier that gets this data from the same node as the
+// proofs has to trust the node, so the verifier should compare the fingerprint over
+// another channel. The error wraps ErrNoProofs.
 func (n *Node) Trust(ctx context.Context) (*proof.Trust, error) { return n.jam.Trust(ctx) }
 
-// Handoff returns the proof of the JAM validator set that follows the given set. A
+// Handoff returns a proof of the JAM validator set that follows the given set. A
 // verifier needs it when the validators change. The error wraps ErrNoProofs.
 func (n *Node) Handoff(ctx context.Context, set uint64) (*proof.Handoff, error) {
 	return n.jam.Handoff(ctx, set)

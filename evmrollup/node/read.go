@@ -12,13 +12,11 @@ import (
 	"github.com/jamq/jamq/evmrollup"
 )
 
-// Heads returns the heads of the rollup: the newest block for each tag, such as
-// latest.
+// Heads returns the newest block of the rollup for each tag, such as latest.
 func (n *Node) Heads() canonical.Heads { return n.builder.Heads() }
 
-// Resolve returns the block for a tag or a number, or nil if there is no such
-// block. All other code uses Resolve, so that a tag means the same block
-// everywhere.
+// Resolve returns the block for a tag or a number, or nil if there is no such block.
+// All methods use Resolve, so that a tag means the same block everywhere.
 func (n *Node) Resolve(tag rpc.BlockNumber) *Block {
 	for {
 		h := n.builder.Heads()
@@ -40,9 +38,9 @@ func (n *Node) Resolve(tag rpc.BlockNumber) *Block {
 }
 
 // SendTransaction adds a transaction to the pool. With a data directory, the
-// transaction is on the disk when the call returns. The errors are those of the
-// pool. If the disk has failed, SendTransaction refuses every transaction with that
-// error. While the log does not answer, the error wraps builder.ErrBusy.
+// transaction is on the disk when the call returns. The errors are those of the pool.
+// After the disk has failed, SendTransaction refuses every transaction with ErrDisk.
+// While the log does not answer, the error wraps builder.ErrBusy.
 func (n *Node) SendTransaction(tx *types.Transaction) error {
 	if err := n.store.Err(); err != nil {
 		return err
@@ -57,9 +55,9 @@ func (n *Node) SendTransaction(tx *types.Transaction) error {
 	return nil
 }
 
-// Mine makes a number of blocks, which may be empty, and waits until the last of
-// them is latest. If seconds is not 0, it is the difference between the times of
-// these blocks. The error is that of ctx, or of a node that has stopped.
+// Mine makes blocks, even if they are empty, and waits until the last of them is
+// latest. If seconds is not 0, it is the time between two of these blocks. The error is
+// that of ctx, or of a node that has stopped.
 func (n *Node) Mine(ctx context.Context, blocks, seconds uint64) error {
 	return n.await(ctx, n.Chain.Mine(blocks, seconds))
 }
@@ -69,8 +67,9 @@ func (n *Node) await(ctx context.Context, last uint64) error {
 	return n.builder.Await(ctx, func(h canonical.Heads) bool { return h.Latest.Number >= last })
 }
 
-// Edit makes a block that applies an edit, and waits until that block is latest. If ctx has already
-// ended, nothing changes. The error wraps evmrollup.ErrEdit, or is that of Mine.
+// Edit makes a block that applies an edit, and waits until that block is latest. If ctx
+// has already ended, nothing changes. The error wraps evmrollup.ErrEdit, or is that of
+// Mine.
 func (n *Node) Edit(ctx context.Context, e evmrollup.Edit) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -87,8 +86,8 @@ func (n *Node) QueueStats(ctx context.Context) (bundlequeue.Stats, error) {
 	return n.builder.Stats(ctx)
 }
 
-// BundleInfo returns the details of a block's bundle, and false if the queue no longer has the
-// bundle.
+// BundleInfo returns the details of a block's bundle. It returns false if the queue no
+// longer has the bundle.
 func (n *Node) BundleInfo(ctx context.Context, number uint64) (bundlequeue.Info, bool, error) {
 	return n.builder.Info(ctx, number)
 }

@@ -8,16 +8,16 @@ import (
 
 // Replicas describes the cluster of a node, for operators.
 type Replicas struct {
-	// Epoch counts how often a replica has begun to lead. Leader is the address of the replica
-	// that leads or, if there is none, that has led last.
+	// Epoch is the number of times that a replica has become the leader. Leader is the
+	// address of the leader or, if there is none, of the last leader.
 	Epoch  uint64
 	Leader string
 	// Followers are the other replicas.
 	Followers []pglog.Member
 }
 
-// Replicas returns the replicas of the rollup, with their addresses and lags. The
-// errors are those of Leader.
+// Replicas returns the replicas of the rollup, and how far each is behind. The errors
+// are those of Leader.
 func (n *Node) Replicas(ctx context.Context) (r Replicas, err error) {
 	if n.shared == nil {
 		return r, ErrNoCluster
@@ -31,8 +31,8 @@ func (n *Node) Replicas(ctx context.Context) (r Replicas, err error) {
 	return r, err
 }
 
-// lagOf returns the number of writes that a follower had not read yet when the
-// database last saw it.
+// lagOf returns how many writes a follower had not read when it last reported to the
+// database.
 func (r *Replicas) lagOf(address string) uint64 {
 	for _, f := range r.Followers {
 		if f.Name == address {

@@ -12,34 +12,34 @@ import (
 )
 
 // ServiceReport describes the calls that the rollup's service has received on the
-// finalized JAM chain. It is read from the chain and not from the queue, so that it
-// can reveal mistakes of the queue. The calls for blocks that were final when the
-// node started are assumed and not read. If one of them is missing in reality, the
-// first call that is read shows this.
+// finalized JAM chain. The node reads them from the JAM chain and not from the queue,
+// so that the report can reveal mistakes of the queue. The node does not read the calls
+// for blocks that were final when it started, but assumes them. If one of them is
+// missing in reality, the first call that is read shows this.
 type ServiceReport struct {
-	// Total is the number of accumulated packages of the rollup. First and Last are the numbers
-	// of the first and the latest block in these packages. If there are none yet, Last is the
-	// number of the block before the first one.
+	// Total is the number of the rollup's packages that JAM has accumulated. First and Last
+	// are the numbers of the first and the latest block in these packages. Before the first
+	// package, Last is the number of the block that precedes it.
 	Total, First, Last uint64
 	// Root is the state root after Last.
 	Root common.Hash
-	// Duplicates are the numbers of blocks that were accumulated again. Gaps are the numbers of
-	// blocks that did not continue the previous block and that the service did not keep for
-	// later. Both lists should be empty.
+	// Duplicates lists blocks that were accumulated more than once. Gaps lists blocks that
+	// did not follow the previous one and that the service did not keep for later. Both
+	// lists should be empty.
 	Duplicates, Gaps []uint64
 }
 
-// calls follows the calls of the rollup's service. It reads them from the chain and
-// does not use the queue, so that it can reveal mistakes of the queue. It is safe
-// for concurrent use.
+// calls records the calls of the rollup's service for ServiceReport. It reads them from
+// the JAM chain and not from the queue, so that it can reveal mistakes of the queue. It
+// is safe for concurrent use.
 type calls struct {
 	mu      sync.Mutex
 	report  ServiceReport
 	storage service.Storage // of a service that gets the same calls
 }
 
-// begin sets the block after which the service's next call must continue. assumed is
-// the number of earlier calls that the node has not seen but counts in the report.
+// begin sets the block that the service has applied last. assumed is the number of
+// earlier calls, which the node has not seen but counts in the report.
 func (s *calls) begin(last *evmrollup.Block, assumed uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -47,9 +47,9 @@ func (s *calls) begin(last *evmrollup.Block, assumed uint64) {
 	s.storage = service.Genesis{Block: evmrollup.Header(last.Block, common.Hash{})}.Storage()
 }
 
-// taken records that the service has received an accumulated block. header is the
-// header of that block, and more bytes may follow. Whether the service applies the
-// block, keeps it for later or ignores it, is computed by the rules of package service.
+// taken records that the service has received an accumulated block. header begins with
+// the block's header; more bytes may follow. taken applies the rules of package service
+// to find out whether the service applies the block, keeps it for later or ignores it.
 func (s *calls) taken(header []byte) {
 	c, err := service.DecodeHeader(header)
 	if err != nil {
@@ -80,8 +80,8 @@ func (s *calls) taken(header []byte) {
 	r.Last, r.Root = last.Number, last.PostRoot
 }
 
-// Service returns the report about the calls that the rollup's service has received on the
-// finalized JAM chain.
+// Service returns a report about the calls that the rollup's service has received on
+// the finalized JAM chain.
 func (n *Node) Service() ServiceReport {
 	n.service.mu.Lock()
 	defer n.service.mu.Unlock()

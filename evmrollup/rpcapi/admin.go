@@ -12,8 +12,8 @@ import (
 	"github.com/jamq/jamq/ratelimit"
 )
 
-// adminMethods implements the namespace admin, whose methods change the node. A
-// client needs a token to call them.
+// adminMethods implements the namespace admin, whose methods change the node. Only
+// clients with a token can call them.
 type adminMethods struct {
 	*api
 	limiter *ratelimit.Limiter
@@ -43,8 +43,9 @@ func (a *adminMethods) NodeInfo() (_ *nodeInfo, err error) {
 
 // Replica describes a replica of the rollup that follows the leader.
 type Replica struct {
-	// Address is the URL of the replica's RPC. Lag is the number of writes that the replica had
-	// not read when it was last seen, and Seen is the time since then, in milliseconds.
+	// Address is the URL of the replica's RPC. Lag is the number of writes to the log that
+	// the replica had not read yet when it was last seen. Seen is the time since then, in
+	// milliseconds.
 	Address string         `json:"address"`
 	Lag     hexutil.Uint64 `json:"lag"`
 	Seen    hexutil.Uint64 `json:"seen"`
@@ -52,8 +53,8 @@ type Replica struct {
 
 // Replicas is the answer of admin_replicas.
 type Replicas struct {
-	// Epoch counts how often a replica has begun to lead. Leader is the URL of the replica that
-	// leads or, if there is none, that has led last.
+	// Epoch is the number of times that a replica has become the leader. Leader is the URL
+	// of the present leader or, if there is none, of the last one.
 	Epoch     hexutil.Uint64 `json:"epoch"`
 	Leader    string         `json:"leader"`
 	Followers []Replica      `json:"followers"`
@@ -72,10 +73,10 @@ func (a *adminMethods) Replicas(ctx context.Context) (*Replicas, error) {
 	return all, nil
 }
 
-// HandOver implements admin_handOver. This replica, which must lead, hands the lead
-// over to another replica and stops, and then the process ends. address is the URL
+// HandOver implements admin_handOver. This replica, which must be the leader, makes
+// another replica the leader and stops, and then its process ends. address is the URL
 // of the replica that should lead next; without an address, any replica may lead. A
-// replica that does not lead refuses the call.
+// replica that is not the leader refuses the call.
 func (a *adminMethods) HandOver(ctx context.Context, address *string) (bool, error) {
 	if a.node.Clustered() && a.node.Follows() {
 		leader, err := a.node.Leader(ctx)

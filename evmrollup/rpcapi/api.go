@@ -10,13 +10,13 @@ import (
 	"github.com/jamq/jamq/ratelimit"
 )
 
-// devClient is the beginning of the client name in developer mode. Test tools such
-// as Hardhat's network helpers change blocks and accounts only on nodes whose name
-// begins with it.
+// devClient is the prefix of the client name that web3_clientVersion returns in
+// developer mode. Test tools such as Hardhat's network helpers change blocks and
+// accounts only on nodes whose client name begins with "anvil/".
 const devClient = "anvil/"
 
-// api contains what the receivers of all methods have in common, such as the node,
-// the configuration and the limits.
+// api holds the node, the configuration and the limits, which the receivers of all RPC
+// methods share.
 type api struct {
 	node    *node.Node
 	signer  types.Signer
@@ -65,8 +65,8 @@ func (a *api) services(limiter *ratelimit.Limiter) []service {
 // devNamespaces are the namespaces that exist only in developer mode (Config.Dev).
 var devNamespaces = []string{"personal", "evm", "hardhat", "anvil"}
 
-// resolve returns the block with the given tag, number or hash. If there is no such block, the
-// error is geth's.
+// resolve returns the block with the given tag, number or hash. If there is no such
+// block, resolve returns the same error as geth.
 func (a *api) resolve(at rpc.BlockNumberOrHash) (*node.Block, error) {
 	if hash, ok := at.Hash(); ok {
 		b := a.node.BlockByHash(hash)

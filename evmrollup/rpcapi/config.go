@@ -19,8 +19,8 @@ import (
 // ErrInvalidConfig is wrapped by every error of Config.Validate.
 var ErrInvalidConfig = errors.New("rpcapi: invalid config")
 
-// namespaces are the namespaces that Config.API may contain. The namespace admin is not among them,
-// because it always requires a token.
+// namespaces lists the RPC namespaces that Config.API may contain. It omits admin,
+// because that namespace always requires a token.
 var namespaces = []string{"eth", "net", "web3", "txpool", "jam", "debug", "trace"}
 
 // Config defines which clients may call which methods, and how often. Start from
@@ -34,12 +34,12 @@ type Config struct {
 	// debug and trace if untrusted clients can reach the node. A client with a
 	// token may call all of these namespaces, and also admin.
 	API []string
-	// APIs are additional methods of the host. If such a method has the name of a method of
-	// this package, it replaces that method. If Authenticated is set, only clients with a token
-	// may call the methods; otherwise every client may.
+	// APIs are additional RPC methods of the host. A method that has the same name as a
+	// method of this package replaces it. If Authenticated is set, only clients with a
+	// token may call the methods; otherwise every client may.
 	APIs []rpc.API
-	// Page serves browsers: it receives all GET and HEAD requests, and all requests to paths
-	// below /lab/. Nil means that there is no page.
+	// Page is the handler for web browsers. It receives all GET and HEAD requests, and all
+	// requests to paths below /lab/. If Page is nil, the node serves no web page.
 	Page http.Handler
 	// Dev turns on developer mode, in which every client can use the keys of the development
 	// accounts, and change blocks and accounts.
@@ -54,9 +54,10 @@ type Config struct {
 	// Origins lists the origins whose scripts may open a WebSocket. "*" allows
 	// all origins; an empty list allows only this machine.
 	Origins []string
-	// Secret is the key for the tokens of administrators, 32 bytes. Tokens are HS256, as in
-	// geth's engine API: the header is "Authorization: Bearer …", and the token must have been
-	// issued within the last minute. If Secret is empty, there are no administrators.
+	// Secret is the 32-byte key that signs the tokens of administrators. As in geth's
+	// engine API, a client sends a token (HS256) in the header "Authorization: Bearer …",
+	// and the token must have been issued within the last minute. If Secret is empty, there
+	// are no administrators.
 	Secret []byte
 	// BatchItems is the maximum number of calls in a batch. BodyBytes is the
 	// maximum size in bytes of a request over HTTP or WebSocket. BatchBytes is
@@ -82,20 +83,20 @@ type Config struct {
 	LogRange, TraceRange uint64
 	// FilterTime is the lifetime of a filter after its client last used it.
 	FilterTime time.Duration
-	// MaxSubscriptions is the maximum number of filters and subscriptions of
-	// all clients together. A filter or subscription for pending transactions
-	// counts as a hundred, because it needs a buffer. A single source may use a
-	// tenth of the maximum.
+	// MaxSubscriptions is the maximum number of filters and subscriptions of all clients
+	// together. A filter or subscription for pending transactions counts as a hundred,
+	// because it needs a buffer. A single source, which is an IPv4 address or the first 64
+	// bits of an IPv6 address, may use a tenth of the maximum.
 	MaxSubscriptions int
-	// Limits are the rate limits for each source and for each of its
-	// connections (HTTP or WebSocket). A source is an IPv4 address, or the
-	// first 64 bits of an IPv6 address. Calls that cost more than a lookup
-	// count as Txs, and all bytes that are sent to the node count as Bytes.
-	// Clients with a token are not limited. If Surge.Pressure is nil, the node
-	// uses the fill level of its pool.
+	// Limits are the rate limits for each source and for each of its connections (HTTP or
+	// WebSocket). A source is an IPv4 address, or the first 64 bits of an IPv6 address. The
+	// limits on transactions apply to all calls that cost more than a lookup, and the
+	// limits on bytes apply to everything that the client sends. Clients with a token are
+	// not limited. If Surge.Pressure is nil, the node uses the fill level of its pool.
 	Limits ratelimit.Config
-	// LimitLoopback also applies the limits to programs on this machine. A reverse proxy is
-	// such a program, so either the proxy must limit its clients or this field must be set.
+	// LimitLoopback also applies the limits to clients on this machine. If the clients of
+	// the node come through a reverse proxy on this machine, either set this field or let
+	// the proxy limit its clients.
 	LimitLoopback bool
 }
 
@@ -224,12 +225,12 @@ func (c *Config) registerLimits(fs *flag.FlagSet) {
 	fs.BoolVar(&c.LimitLoopback, "rpc.ratelimit.loopback", c.LimitLoopback, "apply the limits to programs on this machine too")
 }
 
-// burstSeconds is the size of a burst, given as the number of seconds in which
-// the permitted rate would allow the same amount.
+// burstSeconds determines how much a client may send at once after a pause: as much as
+// its rate limit allows in this number of seconds.
 const burstSeconds = 5
 
-// setRate parses the text of a flag and sets a rate and its burst. It accepts
-// numbers out of range, which Validate refuses later.
+// setRate sets a rate limit and its burst from the text of a flag. It accepts numbers
+// that are out of range, because Validate refuses them later.
 func setRate(r *ratelimit.Rate, text string) error {
 	rate, err := strconv.ParseFloat(text, 64)
 	if err != nil {
@@ -239,8 +240,8 @@ func setRate(r *ratelimit.Rate, text string) error {
 	return nil
 }
 
-// setShare parses the text of a flag, a number between 0 and 1, and sets a share in
-// per mille. It accepts numbers out of range, which Validate refuses later.
+// setShare sets a share in per mille from the text of a flag, a number between 0 and 1.
+// It accepts numbers that are out of range, because Validate refuses them later.
 func setShare(permille *int, text string) error {
 	share, err := strconv.ParseFloat(text, 64)
 	if err != nil || math.IsNaN(share) {

@@ -25,13 +25,14 @@ import (
 	"github.com/jamq/jamq/evmrollup/node"
 )
 
-// debugMethods implements the namespace debug with go-ethereum's tracers. It
-// has those of go-ethereum's methods that neither read nor write files. If the
-// client names no tracer, the struct logger is used.
+// debugMethods implements the namespace debug with go-ethereum's tracers. It has
+// methods that trace a transaction, a block or a call, and methods that return raw
+// data, but none that read or write files. If the client names no tracer, the struct
+// logger is used.
 //
-// Tracers must be written in Go. Tracers in JavaScript are refused as not
-// found, because go-ethereum's interpreter for them would add 18 packages and
-// twenty seconds of processor time to a cold build.
+// Tracers must be written in Go. A tracer in JavaScript is refused as not found,
+// because go-ethereum's JavaScript interpreter would add 18 packages and twenty seconds
+// of processor time to a cold build.
 type debugMethods struct {
 	*api
 	calls *tracers.API
@@ -39,7 +40,7 @@ type debugMethods struct {
 
 func newDebug(a *api) *debugMethods { return &debugMethods{a, tracers.NewAPI(traceBackend{api: a})} }
 
-// trace calls run to make a trace, within the rate limit of the client. It also
+// trace applies the client's rate limit, and then calls run to make a trace. It also
 // limits the duration and the size of the trace.
 func (d *debugMethods) trace(ctx context.Context, config *tracers.TraceConfig, run func(context.Context, *tracers.TraceConfig) (any, error)) (any, error) {
 	if err := d.limits.call(ctx, "debug", 0); err != nil {
@@ -64,13 +65,12 @@ func (d *debugMethods) trace(ctx context.Context, config *tracers.TraceConfig, r
 	return run(ctx, config)
 }
 
-// muxTracer is the name of go-ethereum's tracer that runs several other tracers at once. Its
-// configuration lists them.
+// muxTracer is the name of go-ethereum's tracer that runs several tracers at once.
 const muxTracer = "muxTracer"
 
 // checkTracer refuses a tracer that is not written in Go. Without this check,
-// go-ethereum would treat the name as JavaScript and call an interpreter that
-// this program does not contain. This call of a nil function in another
+// go-ethereum would treat an unknown name as JavaScript. It would then call its
+// JavaScript interpreter, a nil function in this program, and the panic in another
 // goroutine would end the process.
 func checkTracer(name string, config json.RawMessage) error {
 	names := []string{name}
@@ -175,8 +175,8 @@ func (d *debugMethods) traceAll(ctx context.Context, b *node.Block, first, last 
 	return traces, nil
 }
 
-// traceOne traces one transaction. sdb must be the state before the
-// transaction, and on return it is the state after it.
+// traceOne traces one transaction. It changes sdb, which must be the state before the
+// transaction, into the state after it.
 func (d *debugMethods) traceOne(ctx context.Context, b *node.Block, index int, sdb *state.StateDB, block vm.BlockContext, config *tracers.TraceConfig) (json.RawMessage, error) {
 	tx, chain := b.Transactions()[index], d.node.ChainConfig()
 	msg, err := core.TransactionToMessage(tx, d.signer, b.BaseFee())
@@ -216,7 +216,7 @@ func (d *debugMethods) traceOne(ctx context.Context, b *node.Block, index int, s
 	return tracer.GetResult()
 }
 
-// newTracer returns the tracer that the configuration names, or the struct logger if it names none.
+// newTracer returns the tracer that the configuration names, by default the struct logger.
 func (d *debugMethods) newTracer(config *tracers.TraceConfig, at *tracers.Context, chain *params.ChainConfig) (*tracers.Tracer, error) {
 	if config.Tracer != nil {
 		return d.bounds(config).tracer(at, chain)
@@ -229,8 +229,8 @@ func (d *debugMethods) bounds(config *tracers.TraceConfig) *bounds {
 	return &bounds{*config.Tracer, config.TracerConfig, d.cfg.BatchBytes}
 }
 
-// TraceCall implements debug_traceCall. It traces a call such as that of eth_call,
-// with go-ethereum's overrides.
+// TraceCall implements debug_traceCall. It traces a call without changing the state.
+// The arguments are those of eth_call, and the configuration may contain overrides.
 func (d *debugMethods) TraceCall(ctx context.Context, args traceArgs, at *rpc.BlockNumberOrHash, config *tracers.TraceCallConfig) (_ any, err error) {
 	defer ledger.Recover(&err)
 	if config == nil {
@@ -249,9 +249,9 @@ func (d *debugMethods) TraceCall(ctx context.Context, args traceArgs, at *rpc.Bl
 	})
 }
 
-// traceArgs is the message of debug_traceCall. It is decoded twice: first when the
-// request arrives, so that the client gets a clear error if the message is wrong,
-// and later in traceCall, into go-ethereum's type.
+// traceArgs contains the arguments of debug_traceCall. They are decoded twice: first
+// when the request arrives, so that the client gets a clear error if they are
+// malformed, and later in traceCall, into go-ethereum's type.
 type traceArgs struct{ raw json.RawMessage }
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -260,9 +260,9 @@ func (a *traceArgs) UnmarshalJSON(raw []byte) error {
 	return json.Unmarshal(raw, new(callArgs))
 }
 
-// traceCall decodes the message into go-ethereum's type for arguments, and
-// passes the result to call. Args is a type parameter because other modules
-// cannot name go-ethereum's type.
+// traceCall decodes the arguments of debug_traceCall into go-ethereum's type, and
+// passes them to the function call. Args is a type parameter because other modules
+// cannot name go-ethereum's type, which is internal.
 func traceCall[Args any](
 	ctx context.Context, raw json.RawMessage, at *rpc.BlockNumberOrHash, config *tracers.TraceCallConfig,
 	call func(context.Context, Args, *rpc.BlockNumberOrHash, *tracers.TraceCallConfig) (any, error),
@@ -302,8 +302,8 @@ func (b traceBackend) CurrentHeader() *types.Header {
 	return b.node.Resolve(rpc.LatestBlockNumber).Header()
 }
 
-// BlockByHash returns the block with the given hash, or nil if the block is unknown. The
-// tracers then report that the block was not found.
+// BlockByHash returns the block with the given hash, or nil if the node does not know
+// the block. The tracers turn nil into their error for a block that was not found.
 func (b traceBackend) BlockByHash(_ context.Context, hash common.Hash) (_ *types.Block, err error) {
 	defer ledger.Recover(&err)
 	block, err := whole(b.node.BlockByHash(hash))
@@ -313,8 +313,7 @@ func (b traceBackend) BlockByHash(_ context.Context, hash common.Hash) (_ *types
 	return block.Block, nil
 }
 
-// BlockByNumber returns the block with a number, or nil if there is no such block,
-// as BlockByHash does.
+// BlockByNumber returns the block with the given number, or nil if there is none.
 func (b traceBackend) BlockByNumber(_ context.Context, number rpc.BlockNumber) (_ *types.Block, err error) {
 	defer ledger.Recover(&err)
 	block, err := whole(b.node.Resolve(number))
@@ -334,7 +333,7 @@ type authorEngine struct{ consensus.Engine }
 
 func (authorEngine) Author(h *types.Header) (common.Address, error) { return h.Coinbase, nil }
 
-// errBlockGone is returned if a block was undone between two lookups of the same call.
+// errBlockGone is returned if a block was undone during a call.
 var errBlockGone = errors.New("the block no longer exists")
 
 func (b traceBackend) StateAtBlock(_ context.Context, block *types.Block, _ *state.StateDB, _, _ bool) (_ *state.StateDB, _ tracers.StateReleaseFunc, err error) {

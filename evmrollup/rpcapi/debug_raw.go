@@ -69,9 +69,9 @@ func (d *debugMethods) GetRawTransaction(ctx context.Context, hash common.Hash) 
 	return (&ethTransactions{d.api}).GetRawTransactionByHash(ctx, hash)
 }
 
-// rawBlock returns the block that a debug method requests, or nil if there is
-// no such block. For an unknown hash it returns an error in which what names
-// the missing object; if what is empty, an unknown hash is no error.
+// rawBlock returns the block that a debug method asks for, or nil if there is no such
+// block. For an unknown hash it returns an error with the text of the argument what,
+// for example "header". If that argument is empty, an unknown hash is not an error.
 func (d *debugMethods) rawBlock(ctx context.Context, what string, at rpc.BlockNumberOrHash) (*node.Block, error) {
 	if err := d.limits.call(ctx, "debug", 0); err != nil {
 		return nil, err

@@ -13,9 +13,9 @@ import (
 	"github.com/ethereum/go-ethereum/params"
 )
 
-// boundedTracer is the name under which go-ethereum's API finds the constructor of
-// bounded tracers: see bounded. The configuration of such a tracer is a value of
-// the type bounds. Clients cannot use this name.
+// boundedTracer is the name under which a bounded tracer is registered with
+// go-ethereum. Clients cannot use this name. The configuration of such a tracer is a
+// value of type bounds.
 const boundedTracer = "jamqBoundedTracer"
 
 func init() {
@@ -28,26 +28,26 @@ func init() {
 	}, false)
 }
 
-// bounds is the configuration of a bounded tracer: the name and the configuration
-// of the inner tracer, and Most, the maximum size in bytes of the calls, logs and
-// hashed data in the result.
+// bounds is the configuration of a bounded tracer. Name and Config select the inner
+// tracer. Most is the maximum size, in bytes, of the calls, logs and hashed data in the
+// result.
 type bounds struct {
 	Name   string
 	Config json.RawMessage
 	Most   int
 }
 
-// bounded makes one of go-ethereum's tracers safe for untrusted clients. It
-// protects the process against three problems:
+// bounded makes one of go-ethereum's tracers safe for untrusted clients. It protects
+// the process against three problems:
 //
 //   - Some tracers have no function Stop. When the time is over, go-ethereum calls
-//     this function in another goroutine, which ends the process.
+//     this nil function in another goroutine, which ends the process.
 //   - Other tracers fail if they are stopped before the first call begins.
 //   - All of them copy the input of every call, so that a transaction with a
 //     million gas could make them use gigabytes of memory.
 //
-// After a bounded tracer has stopped, it no longer calls the inner tracer, and its
-// result is the reason for which it was stopped.
+// After a bounded tracer has been stopped, it no longer calls the inner tracer, and its
+// result is the reason why it was stopped.
 type bounded struct {
 	*tracers.Tracer
 	most, left int // bytes
@@ -69,8 +69,7 @@ func (b *bounds) tracer(at *tracers.Context, chain *params.ChainConfig) (*tracer
 // stop stops the tracer for a reason, unless it has already stopped.
 func (t *bounded) stop(reason error) { t.reason.CompareAndSwap(nil, &reason) }
 
-// result returns the result of the inner tracer, or the reason for which the tracer
-// was stopped.
+// result returns the inner tracer's result, or why the tracer was stopped.
 func (t *bounded) result() (json.RawMessage, error) {
 	if reason := t.reason.Load(); reason != nil {
 		return nil, *reason
@@ -78,8 +77,8 @@ func (t *bounded) result() (json.RawMessage, error) {
 	return t.GetResult()
 }
 
-// runs adds bytes to the size of the result, and stops the tracer if the result
-// becomes too large. It returns true if the tracer may continue.
+// runs adds a number of bytes to the size of the result, and stops the tracer if the
+// result becomes too large. It returns true if the tracer may continue.
 func (t *bounded) runs(bytes int) bool {
 	if t.left -= bytes; t.left < 0 {
 		t.stop(tooManyTraces(t.most))
@@ -87,9 +86,9 @@ func (t *bounded) runs(bytes int) bool {
 	return t.reason.Load() == nil
 }
 
-// hook wraps those hooks of go-ethereum's tracers that are called during an
-// execution. The wrapped hooks count the bytes of the result, and do nothing after
-// the tracer was stopped.
+// hook wraps the hooks that go-ethereum calls while it executes instructions. The
+// wrapped hooks count the bytes of the result, and do nothing after the tracer was
+// stopped.
 func (t *bounded) hook(h *tracing.Hooks) {
 	inner := t.Hooks
 	if inner.OnEnter != nil {
@@ -137,14 +136,14 @@ func (t *bounded) hook(h *tracing.Hooks) {
 	t.hookEnds(h)
 }
 
-// maxPadding is the maximum number of bytes beyond the end of the memory that
-// go-ethereum's tracers copy for an instruction that hashes data. They copy these
-// bytes even if the instruction does not have enough gas.
+// maxPadding limits how many bytes beyond the end of the memory an instruction may hash
+// while it is traced. go-ethereum's tracers copy up to this number of bytes, even if
+// the instruction does not have enough gas.
 const maxPadding = 1 << 20
 
-// hashed returns how many hex digits the data that an instruction hashes takes
-// in the result. This data counts because some tracers keep it. hashed returns
-// 0 for other instructions, and for data so far beyond the memory that the
+// hashed returns the size of the data that an instruction hashes, in hex digits of the
+// trace. Some tracers keep this data, so it counts against the maximum size. hashed
+// returns 0 for other instructions, and for data so far beyond the memory that the
 // tracers do not copy it.
 func hashed(op byte, scope tracing.OpContext) int {
 	stack := scope.StackData()
@@ -158,7 +157,9 @@ func hashed(op byte, scope tracing.OpContext) int {
 	return 2 * int(size.Uint64())
 }
 
-// hookEnds wraps the hooks of logs, and of the end of a transaction, in the same way as hook.
+// hookEnds wraps the hooks for logs and for the end of a transaction. Like hook, it
+// counts the bytes of the result, and makes the hooks do nothing after the tracer was
+// stopped.
 func (t *bounded) hookEnds(h *tracing.Hooks) {
 	inner := t.Hooks
 	if inner.OnLog != nil {

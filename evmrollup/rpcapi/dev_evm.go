@@ -24,8 +24,8 @@ type devEVM struct {
 	*api
 	mu        sync.Mutex
 	snapshots []*evmrollup.Snapshot
-	// first is the state at the start of the server, to which hardhat_reset goes back. It is
-	// nil if firstErr is not nil.
+	// first is the state at the start of the server, which hardhat_reset restores. It is
+	// nil if that state could not be kept; firstErr is then the reason.
 	first    *evmrollup.Snapshot
 	firstErr error
 }
@@ -36,8 +36,8 @@ func newEVM(a *api) *devEVM {
 	return e
 }
 
-// maxMined is the maximum number of blocks that one call can order. It is small
-// because each block is a work package, and a JAM core accepts only one package
+// maxMined is the maximum number of blocks that a client can order with one call. It is
+// small because each block is a work package, and a JAM core accepts only one package
 // per slot.
 const maxMined = 256
 
@@ -58,10 +58,10 @@ func (m *mineArgs) UnmarshalJSON(raw []byte) error {
 	return json.Unmarshal(raw, &m.Timestamp)
 }
 
-// Mine implements evm_mine. It makes a block with the waiting transactions, or an
-// empty block, and returns "0" when the block is latest. If a block is already
-// being made when the call arrives, Mine makes another one, because the first block
-// may lack the newest transactions.
+// Mine implements evm_mine. It makes a block with the pending transactions, or an empty
+// block, and returns "0" when the block is latest. If the node is already making a
+// block when the call arrives, Mine makes another one, because the first may lack the
+// newest transactions.
 func (e *devEVM) Mine(ctx context.Context, args *mineArgs) (string, error) {
 	blocks := uint64(1)
 	if args != nil && args.Blocks != nil {
@@ -85,8 +85,9 @@ func checkBlocks(n uint64) error {
 	return nil
 }
 
-// SetAutomine implements evm_setAutomine. With false, blocks are no longer made for waiting
-// transactions, but only by evm_mine and similar methods.
+// SetAutomine implements evm_setAutomine. If on is false, the node no longer makes
+// blocks for pending transactions, but only when evm_mine or a similar method is
+// called.
 func (e *devEVM) SetAutomine(on bool) bool {
 	e.node.SetAutomine(on)
 	return true
@@ -163,14 +164,16 @@ func (e *devEVM) Snapshot() (hexutil.Uint64, error) {
 	return hexutil.Uint64(len(e.snapshots)), nil
 }
 
-// Revert implements evm_revert. It makes a block without transactions that has the
-// state of the snapshot. The transactions that waited when the snapshot was made
-// wait again, as in Hardhat. Later transactions are removed from the pool and from
-// the state, and can be sent again. The time continues from the snapshot. Blocks
-// keep their numbers, because JAM already has them.
+// Revert implements evm_revert. It restores the state of a snapshot by making a block
+// without transactions that has this state. Blocks keep their numbers, because JAM
+// already has them. The time continues from the snapshot.
 //
-// Revert returns false if the snapshot does not exist. A successful revert deletes
-// the snapshot and all later ones.
+// As in Hardhat, transactions that were pending when the snapshot was made are pending
+// again. Later transactions are removed from the pool and from the state, and can be
+// sent again.
+//
+// Revert returns false if the snapshot does not exist. A successful revert deletes the
+// snapshot and all later ones.
 func (e *devEVM) Revert(ctx context.Context, id math.HexOrDecimal64) (bool, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -193,11 +196,11 @@ type resetArgs struct {
 // errForking is returned if a client wants the node to copy the state of another chain.
 var errForking = codedError{errors.New("the node cannot fork another chain"), CodeUnsupported}
 
-// Reset implements hardhat_reset and anvil_reset. It makes a block with the state
-// at the start of the node, empties the pool, and deletes all snapshots. As with
-// evm_revert, blocks keep their numbers. Later blocks have the time of the
-// machine's clock. Automine, the interval of mining and impersonated accounts stay
-// as they are.
+// Reset implements hardhat_reset and anvil_reset. It makes a block with the state at
+// the start of the node, empties the pool, and deletes all snapshots. As with
+// evm_revert, blocks keep their numbers. Later blocks have the time of the machine's
+// clock. The settings of automine, of interval mining and of impersonated accounts do
+// not change.
 func (t *devTool) Reset(ctx context.Context, args *resetArgs) (bool, error) {
 	e := t.evm
 	switch {
@@ -215,16 +218,16 @@ func (t *devTool) Reset(ctx context.Context, args *resetArgs) (bool, error) {
 	return true, nil
 }
 
-// GetAutomine implements hardhat_getAutomine and anvil_getAutomine. It reports whether blocks are
-// made for waiting transactions, which evm_setAutomine sets.
+// GetAutomine implements hardhat_getAutomine and anvil_getAutomine. It reports whether
+// the node makes blocks for pending transactions by itself.
 func (t *devTool) GetAutomine() bool { return t.evm.node.Automine() }
 
-// DropTransaction implements hardhat_dropTransaction. It removes a transaction from the pool, and
-// reports whether the pool had it.
+// DropTransaction implements hardhat_dropTransaction. It removes a transaction from the
+// pool, and returns false if the transaction was not there.
 func (t *devTool) DropTransaction(hash common.Hash) bool { return t.evm.node.RemovePooled(hash) == nil }
 
-// DropTransaction implements anvil_dropTransaction. It removes a transaction from the pool, and
-// returns its hash, or null if the pool did not have it.
+// DropTransaction implements anvil_dropTransaction. It removes a transaction from the
+// pool and returns its hash, or returns null if the transaction was not there.
 func (a *devAnvil) DropTransaction(hash common.Hash) *common.Hash {
 	if !a.devTool.DropTransaction(hash) {
 		return nil
@@ -233,9 +236,9 @@ func (a *devAnvil) DropTransaction(hash common.Hash) *common.Hash {
 }
 
 // ImpersonateAccount implements hardhat_impersonateAccount and
-// anvil_impersonateAccount. Afterwards, eth_sendTransaction sends transactions of
-// the account without its key. The account may be a contract. It pays for the gas
-// of its transactions.
+// anvil_impersonateAccount. Afterwards, eth_sendTransaction can send transactions from
+// the account, which may be a contract, without its key. The account still pays for the
+// gas.
 func (t *devTool) ImpersonateAccount(addr common.Address) bool {
 	t.evm.node.Impersonate(addr, true)
 	return true
@@ -256,16 +259,16 @@ func (a *devAnvil) SetIntervalMining(seconds math.HexOrDecimal64) (bool, error) 
 	return a.evm.setInterval(uint64(seconds), time.Second)
 }
 
-// AutoImpersonateAccount implements anvil_autoImpersonateAccount. If on is true,
-// every account is impersonated. If it is false, only the accounts of
-// anvil_impersonateAccount are.
+// AutoImpersonateAccount implements anvil_autoImpersonateAccount. If on is true, every
+// account is impersonated. If on is false, only the accounts are for which
+// anvil_impersonateAccount was called.
 func (a *devAnvil) AutoImpersonateAccount(on bool) bool {
 	a.evm.node.ImpersonateAll(on)
 	return true
 }
 
-// quantity is a number of at most 256 bits in the forms in which tools send it: a hex string, which
-// may have leading zeros, or a decimal number.
+// quantity is a number of at most 256 bits, as development tools send it: a hex string,
+// perhaps with leading zeros, or a decimal number.
 type quantity uint256.Int
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -282,8 +285,8 @@ func (q *quantity) UnmarshalJSON(raw []byte) error {
 // devTool implements the methods that the namespaces hardhat and anvil have in common.
 type devTool struct{ evm *devEVM }
 
-// Mine implements hardhat_mine and anvil_mine. It makes a number of blocks, by
-// default one. interval is the difference between their times in seconds.
+// Mine implements hardhat_mine and anvil_mine. It makes the given number of blocks, by
+// default one. interval is the time between two of these blocks in seconds.
 func (t *devTool) Mine(ctx context.Context, blocks, interval *math.HexOrDecimal64) (bool, error) {
 	n := uint64(1)
 	if blocks != nil {

@@ -20,13 +20,14 @@ import (
 	"github.com/jamq/jamq/txpool"
 )
 
-// devWallet implements the methods with which the node signs for its development accounts. The keys
-// of these accounts are public, so the methods exist only in developer mode (Config.Dev).
+// devWallet implements the methods that sign with the keys of the development accounts.
+// These keys are public, so the methods exist only in developer mode (Config.Dev).
 type devWallet struct {
 	*ethCalls
 	keys map[common.Address]*ecdsa.PrivateKey
-	// sending is locked from the choice of a nonce until the pool has the transaction, so that
-	// transactions of one account get different nonces even if they are sent at the same time.
+	// sending is locked from the choice of a nonce until the pool has the transaction, so
+	// that two transactions of an account that are sent at the same time get different
+	// nonces.
 	sending sync.Mutex
 }
 
@@ -41,8 +42,8 @@ func newWallet(calls *ethCalls) *devWallet {
 	return w
 }
 
-// Accounts implements eth_accounts. It returns the addresses of the development accounts and of
-// impersonated accounts.
+// Accounts implements eth_accounts. It returns the addresses of the development
+// accounts and of the impersonated accounts.
 func (w *devWallet) Accounts() []common.Address {
 	var all []common.Address
 	for _, account := range w.node.Accounts() {
@@ -82,8 +83,8 @@ func (w *devWallet) send(ctx context.Context, args callArgs) (common.Hash, error
 	return signed.Tx.Hash(), w.node.SendTransaction(signed.Tx)
 }
 
-// signAny fills in and signs a transaction of a development account or of an
-// impersonated account.
+// signAny completes and signs a transaction of a development or an impersonated
+// account.
 func (w *devWallet) signAny(ctx context.Context, args callArgs) (*filledTransaction, error) {
 	from := args.from()
 	if w.keys[from] != nil || !w.node.Impersonates(from) {
@@ -94,12 +95,12 @@ func (w *devWallet) signAny(ctx context.Context, args callArgs) (*filledTransact
 	})
 }
 
-// awaitMined waits, in developer mode, until a transaction that can run is
-// mined, but at most for half of Config.RequestTime. On other nodes for
-// developers, a transaction is already mined when the call that sends it
-// returns, and some clients depend on this. For example, ethers looks for a
-// receipt once, and then again only at the next block, which an idle node never
-// makes.
+// awaitMined waits, in developer mode, until a transaction is mined. It waits at most
+// half of Config.RequestTime, and not for a transaction that cannot run yet.
+//
+// Other nodes for developers mine a transaction before the call that sends it returns,
+// and some clients depend on this. For example, ethers looks for the receipt once, and
+// then again only at the next block, which an idle node never makes.
 func (a *api) awaitMined(ctx context.Context, hash common.Hash) {
 	if !a.cfg.Dev {
 		return
@@ -166,15 +167,15 @@ func (w *devWallet) SignTypedData(account common.Address, data typedData) (_ hex
 	return w.signHash(account, hash)
 }
 
-// SignTypedData_v4 implements eth_signTypedData_v4 (EIP-712). The function has this name because
-// go-ethereum derives the name of the method from it.
+// SignTypedData_v4 implements eth_signTypedData_v4 (EIP-712). go-ethereum derives the
+// name of the RPC method from the name of this function, hence the underscore.
 func (w *devWallet) SignTypedData_v4(account common.Address, data typedData) (_ hexutil.Bytes, err error) {
 	defer ledger.Recover(&err)
 	return w.SignTypedData(account, data)
 }
 
-// signHash returns a signature in the form that contracts verify, in which the last
-// byte is 27 or 28.
+// signHash returns a signature in the form that contracts verify, with 27 or 28 as its
+// last byte.
 func (w *devWallet) signHash(account common.Address, hash []byte) (hexutil.Bytes, error) {
 	key := w.keys[account]
 	if key == nil {
@@ -188,8 +189,7 @@ func (w *devWallet) signHash(account common.Address, hash []byte) (hexutil.Bytes
 	return signature, nil
 }
 
-// typedData is the data of EIP-712. Wallets send it as a JSON object, or as a string that contains
-// one.
+// typedData is EIP-712 data, sent as a JSON object or as a string with one.
 type typedData apitypes.TypedData
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -204,8 +204,8 @@ func (d *typedData) UnmarshalJSON(raw []byte) error {
 // devPersonal implements those methods of the namespace personal that development tools use.
 type devPersonal struct{ wallet *devWallet }
 
-// Sign implements personal_sign, which is eth_sign with its parameters in the other order. Some
-// clients also send a password, which is ignored.
+// Sign implements personal_sign. It is eth_sign with the two parameters in reverse
+// order. Some clients also send a password, which Sign ignores.
 func (p *devPersonal) Sign(message hexutil.Bytes, account common.Address, _ *string) (hexutil.Bytes, error) {
 	return p.wallet.Sign(account, message)
 }

@@ -22,9 +22,9 @@ var (
 	errUnknownBlock          = errors.New("unknown block")
 )
 
-// whole returns a block to a method that needs the body of the block. If the
-// node has only the header of the block, whole returns geth's error, with the
-// code 4444. If b is nil, the result is nil.
+// whole checks that the node still has the body of a block. If the node has kept only
+// the header, whole returns geth's error for pruned history, with the code 4444. For a
+// nil block it returns nil.
 func whole(b *node.Block) (*node.Block, error) {
 	if b != nil && b.Pruned {
 		return nil, &history.PrunedHistoryError{}
@@ -39,8 +39,7 @@ const codeInvalidParams = -32602
 // codeTooMany is geth's code for a request whose answer would be too long.
 const codeTooMany = -38026
 
-// These are the error codes of eth_simulateV1 for blocks and calls that cannot be
-// simulated.
+// The error codes of eth_simulateV1 for blocks and calls that cannot be simulated.
 const (
 	codeBlockGas    = -38015
 	codeBlockNumber = -38020
@@ -51,8 +50,7 @@ const (
 
 var errTooManyBlocks = codedError{errors.New("too many blocks"), codeTooMany}
 
-// simulateError adds the error code that eth_simulateV1 defines to the error of
-// a call that cannot run.
+// simulateError gives an error the code that eth_simulateV1 defines for it.
 func simulateError(err error) error {
 	for _, known := range []struct {
 		err  error
@@ -77,8 +75,7 @@ func (paramsError) ErrorCode() int { return codeInvalidParams }
 
 func invalidParams(format string, args ...any) error { return paramsError{fmt.Errorf(format, args...)} }
 
-// revertError is the error of a call that has reverted. data is the data that the
-// contract returned.
+// revertError is the error of a reverted call, with the contract's return data.
 type revertError struct {
 	error
 	data []byte
@@ -95,18 +92,19 @@ func (e revertError) ErrorData() any { return hexutil.Encode(e.data) }
 
 // These are the error codes that clients of this package may check (EIP-1474).
 const (
-	// CodeNotFinal is the error code of the methods that return proofs if the transaction or
-	// the block is known but not final yet. The client should try again later.
+	// CodeNotFinal is returned by the methods that make proofs if the transaction or the
+	// block is known but not final yet. The client should try again later.
 	CodeNotFinal = -32002
-	// CodeNoProofs is the error code of the methods that return proofs, and of jam_getTrust, if
-	// the JAM chain of the node does not provide the data that is needed.
+	// CodeNoProofs is returned by jam_getTrust and the methods that make proofs if the
+	// node's JAM chain does not provide the necessary data.
 	CodeNoProofs = -32004
-	// CodeUnsupported is the error code for a part of a method that the node does not support. The
-	// error text names the alternatives.
+	// CodeUnsupported is returned if a client uses a part of a method that the node does
+	// not support. The error text names the alternatives.
 	CodeUnsupported = -32004
-	// CodeLimited is the error code for a source that exceeds its limits. The error text
-	// includes the time to wait. Over HTTP the status may be 429. The code is also used for a
-	// transaction that the node cannot accept at the moment because its log does not answer.
+	// CodeLimited is returned if a source exceeds its rate limit. The error text includes
+	// the time to wait. Over HTTP, the status of the answer may then be 429. CodeLimited is
+	// also returned for a transaction that the node cannot accept at the moment because its
+	// log does not answer.
 	CodeLimited = -32005
 )
 
@@ -119,12 +117,11 @@ type codedError struct {
 // ErrorCode implements rpc.Error.
 func (e codedError) ErrorCode() int { return e.code }
 
-// CodeTimeout is the error code of eth_sendRawTransactionSync if the transaction was sent but its
-// receipt did not arrive in time (EIP-7966).
+// CodeTimeout is returned by eth_sendRawTransactionSync if the transaction was sent but
+// its receipt did not arrive in time (EIP-7966).
 const CodeTimeout = 4
 
-// timeoutError is the error of eth_sendRawTransactionSync for a transaction that
-// was sent but whose receipt did not arrive in time.
+// timeoutError is the error for a transaction whose receipt did not arrive in time.
 type timeoutError struct{ hash common.Hash }
 
 // Error implements error.
@@ -138,8 +135,7 @@ func (timeoutError) ErrorCode() int { return CodeTimeout }
 // ErrorData returns the transaction's hash.
 func (e timeoutError) ErrorData() any { return e.hash }
 
-// proofError adds the JSON-RPC error code to an error of the node's methods that
-// make proofs.
+// proofError adds the JSON-RPC error code to an error from making a proof.
 func proofError(err error) error {
 	switch {
 	case errors.Is(err, node.ErrNotFinal):
@@ -150,8 +146,7 @@ func proofError(err error) error {
 	return err
 }
 
-// reverted returns the error for a call that has reverted and returned data. In
-// developer mode, its text has more details.
+// reverted returns the error for a reverted call, with more detail in developer mode.
 func (a *api) reverted(data []byte) error {
 	if a.cfg.Dev {
 		return devReverted(data)
@@ -159,12 +154,12 @@ func (a *api) reverted(data []byte) error {
 	return reverted(data)
 }
 
-// maxShown is the maximum number of bytes of a custom error's arguments that an error text shows.
+// maxShown limits the bytes of a custom error's arguments in an error text.
 const maxShown = 256
 
-// devReverted returns the same error as reverted, with a text that helps a
-// developer to understand a failed test. If the contract has defined the error
-// itself, the text includes the error's selector and arguments.
+// devReverted returns the error for a reverted call in developer mode. If the contract
+// failed with a custom error, the text includes the error's selector and arguments,
+// which help a developer to understand a failed test.
 func devReverted(data []byte) error {
 	if _, err := abi.UnpackRevert(data); err == nil || len(data) < 4 {
 		return reverted(data)
@@ -179,8 +174,8 @@ func devReverted(data []byte) error {
 	return revertError{fmt.Errorf("%w: %s", vm.ErrExecutionReverted, text), data}
 }
 
-// reverted returns the error for a call that has reverted and returned data. If the data contains a
-// reason, the text includes the reason.
+// reverted returns the error for a reverted call. The text includes the reason, if the
+// contract's return data contains one.
 func reverted(data []byte) error {
 	err := vm.ErrExecutionReverted
 	if reason, unpackErr := abi.UnpackRevert(data); unpackErr == nil {

@@ -17,15 +17,15 @@ type ethChain struct{ *api }
 // ChainId implements eth_chainId.
 func (a *ethChain) ChainId() *hexutil.Big { return (*hexutil.Big)(a.node.ChainConfig().ChainID) }
 
-// BlockNumber implements eth_blockNumber. It returns the number of the latest
-// block, which is the highest block that is accumulated on the best JAM chain
-// together with all blocks before it.
+// BlockNumber implements eth_blockNumber. It returns the number of the latest block:
+// the highest block that the best JAM chain has accumulated together with all blocks
+// before it.
 func (a *ethChain) BlockNumber() hexutil.Uint64 {
 	return hexutil.Uint64(a.node.Resolve(rpc.LatestBlockNumber).NumberU64())
 }
 
-// Syncing implements eth_syncing. It always returns false, because the node makes
-// the blocks itself and is never behind.
+// Syncing implements eth_syncing. It always returns false, because the node makes the
+// rollup's blocks itself and is therefore never behind.
 func (a *ethChain) Syncing() bool { return false }
 
 // Accounts implements eth_accounts. It returns an empty list, because the node holds no keys.

@@ -12,16 +12,16 @@ import (
 	"github.com/holiman/uint256"
 )
 
-// callArgs is the message of eth_call, eth_estimateGas and eth_createAccessList,
-// and the transaction of eth_fillTransaction. The fields have the names and
-// meanings of geth's transaction arguments. Data and Input are the old and the new
-// name of the same argument; if both are set, Input counts.
+// callArgs contains the arguments of eth_call, eth_estimateGas, eth_createAccessList
+// and eth_fillTransaction. The fields have the names and meanings of geth's transaction
+// arguments. Data and Input are the old and the new name of the same argument; if both
+// are set, Input counts.
 type callArgs struct {
 	// From is the sender. If it is missing, the sender is the zero address.
 	From *common.Address `json:"from"`
 	// To is the receiver. If it is missing, the message creates a contract.
 	To *common.Address `json:"to"`
-	// Gas is the gas limit. If it is missing, the limit is that of the node.
+	// Gas is the gas limit. If Gas is missing, the node's maximum applies.
 	Gas *hexutil.Uint64 `json:"gas"`
 	// GasPrice is in wei per gas.
 	GasPrice *hexutil.Big `json:"gasPrice"`
@@ -30,8 +30,7 @@ type callArgs struct {
 	// MaxPriorityFeePerGas is in wei per gas.
 	MaxPriorityFeePerGas *hexutil.Big `json:"maxPriorityFeePerGas"`
 	Value                *hexutil.Big `json:"value"` // in wei
-	// Nonce is the nonce of the transaction. If it is missing, it is the next nonce of the
-	// sender.
+	// Nonce is the nonce of the transaction, by default the next nonce of the sender.
 	Nonce      *hexutil.Uint64   `json:"nonce"`
 	Data       *hexutil.Bytes    `json:"data"`
 	Input      *hexutil.Bytes    `json:"input"`
@@ -45,9 +44,9 @@ type callArgs struct {
 	AuthorizationList []types.SetCodeAuthorization `json:"authorizationList"`   // EIP-7702
 }
 
-// message checks the arguments, fills in defaults, and returns the message.
-// gasCap is the maximum gas and also the default. If gasCap is 0, the message
-// has the gas of the arguments without a limit, or 0 if they have no gas.
+// message converts the arguments of a call to a message that can be executed. It checks
+// the arguments and fills in defaults. gasCap is the maximum gas and also the default.
+// If gasCap is 0, the gas is not limited, and its default is 0.
 func (c *callArgs) message(baseFee, chainID *big.Int, gasCap uint64) (*core.Message, error) {
 	switch {
 	case c.twoPrices():
@@ -84,8 +83,8 @@ var (
 	errNoBlobs   = invalidParams("blob transactions are not supported")
 )
 
-// twoPrices reports whether the arguments have both a legacy gas price and the
-// prices of EIP-1559, which is an error.
+// twoPrices reports whether the arguments have both a legacy gas price and an EIP-1559
+// fee.
 func (c *callArgs) twoPrices() bool {
 	return c.GasPrice != nil && (c.MaxFeePerGas != nil || c.MaxPriorityFeePerGas != nil)
 }
@@ -98,7 +97,7 @@ func (c *callArgs) checkChain(chainID *big.Int) error {
 	return nil
 }
 
-// checkBlobPrice returns an error if the arguments have a price for blobs but no blobs.
+// checkBlobPrice returns an error if the arguments have a blob price but no blobs.
 func (c *callArgs) checkBlobPrice() error {
 	if c.BlobFeeCap != nil && len(c.BlobHashes) == 0 {
 		return errors.New("maxFeePerBlobGas specified without blobVersionedHashes")
@@ -106,8 +105,7 @@ func (c *callArgs) checkBlobPrice() error {
 	return nil
 }
 
-// fees sets the gas prices of the message. Prices that the arguments do not have
-// are 0.
+// fees sets the gas prices of the message; a price that is missing is 0.
 func (c *callArgs) fees(m *core.Message, baseFee *big.Int) {
 	if c.GasPrice != nil {
 		m.GasPrice = amount(c.GasPrice)
@@ -134,8 +132,8 @@ func (c *callArgs) data() []byte {
 	return nil
 }
 
-// amount converts an amount from the arguments, in which nil means 0. The value
-// always fits, because hexutil.Big accepts at most 256 bits.
+// amount converts an amount of wei from the arguments; nil means 0. The amount always
+// fits, because hexutil.Big accepts at most 256 bits.
 func amount(v *hexutil.Big) *uint256.Int {
 	if v == nil {
 		return new(uint256.Int)

@@ -10,9 +10,9 @@ import (
 	"github.com/ethereum/go-ethereum/crypto"
 )
 
-// callLogs collects the logs of the calls in a simulated block, except those of
-// reverted calls. If the client wants it, callLogs also makes a log for each
-// transfer of ether.
+// callLogs collects the logs of the calls in a simulated block, without those of
+// reverted calls. If the client wants it, callLogs also makes a log for each transfer
+// of ether.
 type callLogs struct {
 	transfers bool          // log transfers of ether too
 	header    *types.Header // of the block
@@ -23,8 +23,8 @@ type callLogs struct {
 	frames    []int         // lengths of current at which the open frames began
 }
 
-// A transfer of ether is logged as if it were a transfer of a token with this
-// address (ERC-7528).
+// A transfer of ether is logged like a token transfer, with this address as the token
+// (ERC-7528).
 var (
 	etherToken    = common.HexToAddress("0xeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee")
 	transferTopic = crypto.Keccak256Hash([]byte("Transfer(address,address,uint256)"))

@@ -21,16 +21,15 @@ import (
 	"github.com/jamq/jamq/statedb/evm"
 )
 
-// ethCalls implements the eth methods that execute a message without changing the state, such as
-// eth_call.
+// ethCalls implements the eth methods that execute a message without changing the
+// state, for example eth_call.
 type ethCalls struct {
 	*api
 	fees *ethFees
 }
 
-// call is a message together with the block and the state on which it runs. ctx
-// limits the duration of the call. The caller must call end when the call has
-// ended.
+// call is a message together with the block and the state on which it runs. ctx limits
+// the duration of the call, and the caller must call end afterwards.
 type call struct {
 	ctx     context.Context
 	end     context.CancelFunc
@@ -40,8 +39,9 @@ type call struct {
 	message *core.Message
 }
 
-// prepare finds the block on which a call runs, decodes the overrides, and
-// completes the message. gasCap has the same meaning as in callArgs.message.
+// prepare makes a call from a client's arguments. It finds the block on which the call
+// runs, decodes the overrides, and completes the message. gasCap is the maximum gas and
+// also the default; 0 means that the gas is not limited.
 func (a *ethCalls) prepare(ctx context.Context, method string, args *callArgs, at *rpc.BlockNumberOrHash, state *stateOverride, block *blockOverrides, gasCap uint64) (*call, error) {
 	if err := args.checkBlobPrice(); err != nil {
 		return nil, err
@@ -72,8 +72,8 @@ func (a *ethCalls) prepare(ctx context.Context, method string, args *callArgs, a
 	return c, nil
 }
 
-// withTimeout returns a context that ends after Config.CallTime. Its cause is
-// geth's error for a call that takes too long.
+// withTimeout returns a context that ends after Config.CallTime. The cause of its end
+// is geth's error for a call that takes too long.
 func (a *api) withTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, a.cfg.CallTime, fmt.Errorf("execution aborted (timeout = %v)", a.cfg.CallTime))
 }
@@ -100,9 +100,9 @@ func (a *ethCalls) Call(ctx context.Context, args callArgs, at *rpc.BlockNumberO
 	return result.Return(), result.Err
 }
 
-// EstimateGas implements eth_estimateGas. As in geth, the message runs in the
-// context of the block that at names. In developer mode, a message on the newest
-// block runs in the context of the next block instead.
+// EstimateGas implements eth_estimateGas. As in geth, the message runs in the context
+// of the requested block. In developer mode, a message on the newest block runs in the
+// context of the next block instead.
 func (a *ethCalls) EstimateGas(ctx context.Context, args callArgs, at *rpc.BlockNumberOrHash, state *stateOverride, block *blockOverrides) (_ hexutil.Uint64, err error) {
 	defer ledger.Recover(&err)
 	c, err := a.prepare(ctx, "eth_estimateGas", &args, at, state, block, 0)
@@ -120,14 +120,14 @@ func (a *ethCalls) EstimateGas(ctx context.Context, args callArgs, at *rpc.Block
 	return hexutil.Uint64(gas), withoutOverride(err)
 }
 
-// runInNextBlock makes a message run in the context of the next block, as a
-// transaction would. Some contracts need more gas when the block number or the
-// time has changed, and developers who are used to Hardhat and Anvil expect
-// that the estimate includes this gas.
+// runInNextBlock makes a message run in the context of the next block, as a transaction
+// would. Some contracts need more gas when the block number or the time has changed,
+// and developers who are used to Hardhat and Anvil expect that the estimate includes
+// this gas.
 //
-// The time of the message is next, but at least a second after the time of the
-// block, as in the blocks of Hardhat and Anvil. Overrides of the caller take
-// precedence.
+// next is the earliest time of that block. As in Hardhat and Anvil, its time is also at
+// least a second after the previous block. A number or a time that the caller has
+// overridden stays as it is.
 func (c *call) runInNextBlock(next uint64) {
 	if c.changes.Block.Number == nil {
 		c.changes.Block.Number = new(big.Int).Add(c.block.Number(), common.Big1)
@@ -138,23 +138,22 @@ func (c *call) runInNextBlock(next uint64) {
 	}
 }
 
-// accessListResult is the answer of eth_createAccessList. If the call reverts or
-// fails when it is executed with the access list, Error tells why, and the other
-// fields are set nevertheless.
+// accessListResult is the answer of eth_createAccessList. If the call reverts or fails
+// although it has the access list, Error contains the reason, and the other fields are set
+// nevertheless.
 type accessListResult struct {
 	AccessList types.AccessList `json:"accessList"`
 	Error      string           `json:"error,omitempty"`
 	GasUsed    hexutil.Uint64   `json:"gasUsed"`
 }
 
-// CreateAccessList implements eth_createAccessList. It returns the addresses
-// and slots that a call touches, and the gas that the call uses with this list.
-// The list does not contain the sender, the receiver and the precompiled
-// contracts. Because the list can change the result of the call, the call is
-// repeated until the list no longer changes.
+// CreateAccessList implements eth_createAccessList. It returns the addresses and slots
+// that a call touches, and the gas that the call uses with this list. The list omits
+// the sender, the receiver and the precompiled contracts. Because the list can change
+// the result of the call, the call is repeated until the list no longer changes.
 //
-// If the arguments have some prices, the missing prices are those of
-// eth_fillTransaction.
+// If the arguments set some of the gas prices, CreateAccessList fills in the others
+// like eth_fillTransaction.
 func (a *ethCalls) CreateAccessList(ctx context.Context, args callArgs, at *rpc.BlockNumberOrHash, state *stateOverride) (_ *accessListResult, err error) {
 	defer ledger.Recover(&err)
 	if args.GasPrice != nil || args.MaxFeePerGas != nil || args.MaxPriorityFeePerGas != nil {
@@ -200,9 +199,8 @@ func (c *call) nonce() uint64 {
 	return c.view.Account(c.message.From).Nonce
 }
 
-// notApplied returns geth's error for a call that cannot be a transaction with
-// the given access list. The error contains the hash that this transaction
-// would have.
+// notApplied returns geth's error for a call that fails as a transaction. The error
+// contains the hash that the transaction would have with the given access list.
 func (a *ethCalls) notApplied(c *call, args callArgs, list types.AccessList, err error) error {
 	if c.ctx.Err() != nil || errors.Is(err, evm.ErrState) || errors.Is(err, evm.ErrOverride) {
 		return withoutOverride(err)
@@ -213,7 +211,8 @@ func (a *ethCalls) notApplied(c *call, args callArgs, list types.AccessList, err
 }
 
 // implicitAddresses returns the addresses that are cheap to access even without an
-// access list, such as the sender and the receiver. They are left out of the list.
+// access list, such as the sender and the receiver. An access list need not contain
+// them.
 func (a *ethCalls) implicitAddresses(c *call, nonce uint64) map[common.Address]struct{} {
 	m, config := c.message, a.node.ChainConfig()
 	known := map[common.Address]struct{}{m.From: {}}

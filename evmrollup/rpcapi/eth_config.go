@@ -12,8 +12,8 @@ import (
 
 // forkConfig describes the rules of one fork (EIP-7910).
 type forkConfig struct {
-	// ActivationTime is the time from which these rules apply, in Unix seconds. It is 0 if the
-	// chain began with them.
+	// ActivationTime is the Unix time, in seconds, from which these rules apply. It is 0 if
+	// they apply from the first block.
 	ActivationTime uint64             `json:"activationTime"`
 	BlobSchedule   *params.BlobConfig `json:"blobSchedule"`
 	ChainID        *hexutil.Big       `json:"chainId"`
@@ -25,16 +25,16 @@ type forkConfig struct {
 	SystemContracts map[string]common.Address `json:"systemContracts"`
 }
 
-// forkConfigs is the answer of eth_config. Next and Last are nil, because no
-// further fork is scheduled.
+// forkConfigs is the answer of eth_config. Next and Last are nil, because no other fork
+// is scheduled.
 type forkConfigs struct {
 	Current *forkConfig `json:"current"` // the rules that hold now
 	Next    *forkConfig `json:"next"`
 	Last    *forkConfig `json:"last"`
 }
 
-// Config implements eth_config (EIP-7910). It returns the rules of the current
-// fork. There is no next fork, because all blocks of the chain have the same rules.
+// Config implements eth_config (EIP-7910). It returns the rules of the current fork. It
+// returns no next fork, because all blocks of the chain have the same rules.
 func (a *ethChain) Config() (_ *forkConfigs, err error) {
 	defer ledger.Recover(&err)
 	config := a.node.ChainConfig()

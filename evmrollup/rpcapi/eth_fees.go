@@ -24,16 +24,15 @@ type ethFees struct {
 	*api
 	mu     sync.Mutex
 	oracle *gasprice.Oracle
-	// replaced is the node's count of replaced blocks at the time when the
-	// oracle was made. If the count has changed, the oracle's cache by block
-	// number is out of date.
+	// replaced is the node's count of replaced blocks when the oracle was made. If the
+	// count has changed, the oracle's cache may contain a replaced block.
 	replaced uint64
 }
 
 func newFees(a *api) *ethFees { return &ethFees{api: a} }
 
-// current returns the oracle. If blocks were replaced, it makes a new oracle,
-// because the cache of the old one contains replaced blocks.
+// current returns the oracle that suggests gas prices. After blocks were replaced, it
+// makes a new oracle, because the old one has cached replaced blocks.
 func (f *ethFees) current() *gasprice.Oracle {
 	replaced := f.node.ReplacedBlocks()
 	f.mu.Lock()
@@ -52,8 +51,8 @@ func (f *ethFees) current() *gasprice.Oracle {
 	return f.oracle
 }
 
-// MaxPriorityFeePerGas implements eth_maxPriorityFeePerGas. It returns the tip that the oracle
-// suggests, in wei per gas.
+// MaxPriorityFeePerGas implements eth_maxPriorityFeePerGas. It returns the suggested
+// tip, in wei per gas.
 func (f *ethFees) MaxPriorityFeePerGas(ctx context.Context) (_ *hexutil.Big, err error) {
 	defer ledger.Recover(&err)
 	tip, err := f.current().SuggestTipCap(ctx)
@@ -78,8 +77,8 @@ func (f *ethFees) BaseFee() *hexutil.Big {
 	return (*hexutil.Big)(f.node.BaseFeeAfter(f.node.Resolve(rpc.PendingBlockNumber).Header()))
 }
 
-// BlobBaseFee implements eth_blobBaseFee. It returns the least possible price, in wei per blob gas,
-// because the chain has no blobs.
+// BlobBaseFee implements eth_blobBaseFee. It always returns the lowest possible price,
+// in wei per blob gas, because the chain has no blobs.
 func (f *ethFees) BlobBaseFee() *hexutil.Big {
 	return (*hexutil.Big)(big.NewInt(params.BlobTxMinBlobGasprice))
 }
@@ -104,8 +103,8 @@ func (f *ethFees) FeeHistory(ctx context.Context, blocks math.HexOrDecimal64, la
 	if err != nil {
 		return nil, err
 	}
-	// go-ethereum's oracle also returns the base fee of the next block, by Ethereum's rule. It is
-	// replaced here, because the chain may have another rule.
+	// go-ethereum's oracle computes the base fee of the next block by Ethereum's rule. The
+	// chain may have another rule, so this replaces the value.
 	if newest := f.node.BlockByNumber(oldest.Uint64() + uint64(len(used)) - 1); newest != nil && len(used) > 0 {
 		baseFees[len(used)] = f.node.BaseFeeAfter(newest.Header())
 	}
@@ -167,8 +166,8 @@ func (b feeBackend) Pending() (*types.Block, types.Receipts, *state.StateDB) {
 
 func (b feeBackend) ChainConfig() *params.ChainConfig { return b.node.ChainConfig() }
 
-// SubscribeChainHeadEvent returns nil, so that the oracle never clears its cache. ethFees.current
-// makes a new oracle instead when blocks have been replaced.
+// SubscribeChainHeadEvent returns nil, so that the oracle never clears its cache. The
+// node makes a new oracle instead when blocks have been replaced.
 func (b feeBackend) SubscribeChainHeadEvent(chan<- core.ChainHeadEvent) event.Subscription {
 	return nil
 }

@@ -16,16 +16,16 @@ import (
 	"github.com/jamq/jamq/evmrollup/internal/ledger"
 )
 
-// filledTransaction is the answer of eth_fillTransaction: a transaction without a signature, and
+// filledTransaction is the answer of eth_fillTransaction: an unsigned transaction and
 // its binary encoding.
 type filledTransaction struct {
 	Raw hexutil.Bytes      `json:"raw"` // binary encoding
 	Tx  *types.Transaction `json:"tx"`  // the same in JSON
 }
 
-// FillTransaction implements eth_fillTransaction. If the nonce, the gas or the
-// prices are missing, it adds the values that a wallet would choose now. It returns
-// the transaction, which the wallet can then sign.
+// FillTransaction implements eth_fillTransaction. It returns a transaction that a
+// wallet can sign. If the arguments lack the nonce, the gas or the prices, it adds the
+// values that a wallet would choose now.
 func (a *ethCalls) FillTransaction(ctx context.Context, args callArgs) (_ *filledTransaction, err error) {
 	defer ledger.Recover(&err)
 	if err := a.limits.call(ctx, "eth_fillTransaction", 0); err != nil {
@@ -67,8 +67,8 @@ func (a *ethCalls) FillTransaction(ctx context.Context, args callArgs) (_ *fille
 	return &filledTransaction{raw, tx}, err
 }
 
-// fill adds missing prices to the arguments: the suggested tip, and a fee cap that
-// is still enough if the base fee doubles.
+// fill adds missing gas prices to the arguments: the suggested tip, and a fee cap that
+// is high enough even if the base fee doubles.
 func (f *ethFees) fill(ctx context.Context, args *callArgs) error {
 	switch {
 	case args.BlobFeeCap != nil && args.BlobFeeCap.ToInt().Sign() == 0:
@@ -102,8 +102,8 @@ func (f *ethFees) fill(ctx context.Context, args *callArgs) error {
 	return nil
 }
 
-// checkCreation returns an error if the arguments are for the creation of a
-// contract and cannot be a transaction.
+// checkCreation returns an error if the arguments describe an invalid contract
+// creation.
 func (c *callArgs) checkCreation() error {
 	switch {
 	case c.To != nil:
@@ -116,10 +116,9 @@ func (c *callArgs) checkCreation() error {
 	return nil
 }
 
-// transaction returns the transaction for arguments that have a nonce and gas. A
-// missing price is 0. The type of the transaction is the first of these whose
-// fields the arguments have: legacy, access list, set code. If they have none of
-// these fields, the type is dynamic fee.
+// transaction makes a transaction from arguments that have a nonce and gas. A missing
+// price is 0. The type of the transaction is the first of these whose fields are
+// present: legacy, access list, set code. If none are, the type is dynamic fee.
 func (c *callArgs) transaction(chainID *big.Int) types.TxData {
 	nonce, gas, data, value := uint64(*c.Nonce), uint64(*c.Gas), c.data(), amount(c.Value)
 	list := types.AccessList{}

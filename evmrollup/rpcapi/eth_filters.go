@@ -24,22 +24,21 @@ type share struct {
 	weight int
 }
 
-// poolBuffer is the number of transactions that a filter or subscription for
-// pending transactions can buffer. When the buffer is full, new transactions
-// are lost. Because the buffer needs memory, such a filter counts as poolWeight
-// ordinary filters.
+// poolBuffer is the number of transactions that a filter or subscription for pending
+// transactions can buffer. When the buffer is full, new transactions are lost.
+// poolWeight is the number of other filters that count as much as such a filter,
+// because the buffer needs memory.
 const poolBuffer, poolWeight = 4096, 100
 
-// filter is a filter that a client polls. It stores only a position in the node's
-// head changes, and no results. An idle filter therefore takes almost no memory,
-// except for the transactions in pool.
+// filter is a filter that a client polls. It stores no results, only a position in the
+// list of head changes that the node keeps. An idle filter therefore takes almost no
+// memory, except for the transactions in pool.
 type filter struct {
 	share
 	mu     sync.Mutex // serializes the answers
 	cursor uint64     // in the node's head changes
-	// logs has the criteria of a filter for logs. pool is the buffer of a filter for pending
-	// transactions, and the function end closes pool. If logs and pool are nil, the filter is
-	// for blocks.
+	// A filter for logs sets logs, its criteria. A filter for pending transactions sets
+	// pool, its buffer, which the function end closes. A filter for blocks sets neither.
 	logs *gethfilters.FilterCriteria
 	pool <-chan *types.Transaction
 	end  func()
@@ -48,8 +47,8 @@ type filter struct {
 	asked time.Time // last use, guarded by filters.mu
 }
 
-// filters contains the filters of all clients, and counts the shares of filters and
-// subscriptions. It is safe for concurrent use.
+// filters contains the filters of all clients. It also limits how many filters and
+// subscriptions there are in total and per source. It is safe for concurrent use.
 type filters struct {
 	node *node.Node
 	cfg  *Config
@@ -66,8 +65,8 @@ func newFilters(n *node.Node, cfg *Config) *filters {
 	return &filters{node: n, cfg: cfg, now: time.Now, byID: make(map[rpc.ID]*filter), bySource: make(map[string]int)}
 }
 
-// take reserves a share, which the caller must give back with release. If not
-// enough is left, the error has the code CodeLimited. Expired filters do not count.
+// take reserves room for a filter or a subscription, until the caller calls release. If
+// there is not enough room, the error has the code CodeLimited.
 func (t *filters) take(s share) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -100,8 +99,8 @@ func (t *filters) sweep() {
 	}
 }
 
-// sourceShare limits how much of Config.MaxSubscriptions a single source may
-// use: one part in sourceShare.
+// sourceShare is the divisor of Config.MaxSubscriptions that gives one source's
+// maximum.
 const sourceShare = 10
 
 func (t *filters) release(s share) {
@@ -171,8 +170,8 @@ func (t *filters) remove(id rpc.ID) bool {
 }
 
 // NewFilter implements eth_newFilter. From now on, the filter delivers the matching
-// logs of blocks that become latest. If a reorg of JAM moves latest back, it
-// delivers the affected logs again, with removed set.
+// logs of blocks that become latest. If a reorg of JAM removes latest blocks, the
+// filter delivers their logs again, with the field removed set.
 func (a *ethSubscriptions) NewFilter(ctx context.Context, criteria gethfilters.FilterCriteria) (_ rpc.ID, err error) {
 	defer ledger.Recover(&err)
 	if err := a.checkLive(&criteria); err != nil {
@@ -188,9 +187,9 @@ func (a *ethSubscriptions) NewBlockFilter(ctx context.Context) (_ rpc.ID, err er
 	return a.newFilter(ctx, &filter{}, 1)
 }
 
-// NewPendingTransactionFilter implements eth_newPendingTransactionFilter. From now
-// on, the filter delivers the transactions of the pool that become executable:
-// their hashes, or the whole transactions if full is true.
+// NewPendingTransactionFilter implements eth_newPendingTransactionFilter. From now on,
+// the filter delivers the transactions of the pool that become executable. It delivers
+// their hashes or, if full is true, the whole transactions.
 func (a *ethSubscriptions) NewPendingTransactionFilter(ctx context.Context, full *bool) (_ rpc.ID, err error) {
 	defer ledger.Recover(&err)
 	return a.newFilter(ctx, &filter{full: full != nil && *full}, poolWeight)
@@ -214,8 +213,8 @@ func (a *ethSubscriptions) newFilter(ctx context.Context, f *filter, weight int)
 // existed.
 func (a *ethSubscriptions) UninstallFilter(id rpc.ID) bool { return a.filters.remove(id) }
 
-// GetFilterLogs implements eth_getFilterLogs. It returns all logs that match the criteria of a
-// filter for logs, as eth_getLogs does.
+// GetFilterLogs implements eth_getFilterLogs. It returns all logs that match the
+// criteria of a log filter, not only new ones.
 func (a *ethSubscriptions) GetFilterLogs(ctx context.Context, id rpc.ID) (_ []*types.Log, err error) {
 	defer ledger.Recover(&err)
 	f, err := a.filters.get(id)
@@ -228,9 +227,9 @@ func (a *ethSubscriptions) GetFilterLogs(ctx context.Context, id rpc.ID) (_ []*t
 	return (&ethLogs{a.api}).GetLogs(ctx, *f.logs)
 }
 
-// GetFilterChanges implements eth_getFilterChanges. It returns the results since
-// the previous call. If there are many results, it stops after the block at which
-// it reaches [Config].MaxLogs results, and the next call continues there.
+// GetFilterChanges implements eth_getFilterChanges. It returns the results since the
+// previous call. If there are more than [Config].MaxLogs results, it stops after the
+// block that reaches this number, and the next call continues there.
 func (a *ethSubscriptions) GetFilterChanges(ctx context.Context, id rpc.ID) (_ any, err error) {
 	defer ledger.Recover(&err)
 	f, err := a.filters.get(id)
@@ -277,8 +276,7 @@ func (a *ethSubscriptions) newBlocks(f *filter) (any, error) {
 	return hashes, err
 }
 
-// newChanges calls visit for each head change that the filter has not seen yet, until visit returns
-// false.
+// newChanges calls visit for each head change that the filter has not delivered yet.
 func (a *ethSubscriptions) newChanges(f *filter, visit func(node.HeadChange) bool) error {
 	for {
 		changes, next, _, err := a.node.HeadChanges(f.cursor)
@@ -328,9 +326,9 @@ func (a *ethSubscriptions) newTransactions(f *filter) (any, error) {
 	}
 }
 
-// checkLive checks the criteria of a subscription or filter for future logs. Each
-// end of the block range must be a number, earliest or latest. A range that begins
-// with latest must not end with a number.
+// checkLive checks the criteria of a filter or subscription for future logs. Each end
+// of the block range must be a number, earliest or latest. A range that begins with
+// latest must also end with latest.
 func (a *api) checkLive(c *gethfilters.FilterCriteria) error {
 	if err := a.checkTerms(c); err != nil {
 		return err
@@ -348,11 +346,11 @@ func (a *api) checkLive(c *gethfilters.FilterCriteria) error {
 	return errLogRange
 }
 
-// isLatest reports whether one end of a range is the tag latest, which is also the default.
+// isLatest reports whether one end of a block range is latest, which is the default.
 func isLatest(n *big.Int) bool { return n == nil || n.Int64() == rpc.LatestBlockNumber.Int64() }
 
-// fixed returns the number of one end of a block range. It returns false if that
-// end moves with the head of the chain.
+// fixed returns the block number at one end of a range. It returns false for a tag that
+// moves with the head of the chain, such as latest.
 func fixed(n *big.Int) (int64, bool) {
 	switch {
 	case n == nil:
@@ -363,8 +361,8 @@ func fixed(n *big.Int) (int64, bool) {
 	return n.Int64(), n.Sign() >= 0
 }
 
-// liveLogs returns the logs of a head change that match the criteria. They are marked as removed if
-// the block is no longer latest.
+// liveLogs returns the logs of a head change that match the criteria. If the block has
+// ceased to be latest, they are marked as removed.
 func liveLogs(c node.HeadChange, criteria *gethfilters.FilterCriteria) []*types.Log {
 	number := c.Block.Number()
 	switch {

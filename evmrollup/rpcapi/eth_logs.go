@@ -35,9 +35,9 @@ func (a *api) checkTerms(c *gethfilters.FilterCriteria) error {
 	return nil
 }
 
-// GetLogs implements eth_getLogs. By default, both ends of the block range are
-// latest. A range that goes beyond latest is an error, because the client would
-// mistake an answer without the missing blocks for a complete answer.
+// GetLogs implements eth_getLogs. By default, both ends of the block range are the
+// latest block. A range that goes beyond the latest block is an error, because the
+// client would mistake the incomplete answer for a complete one.
 func (a *ethLogs) GetLogs(ctx context.Context, criteria gethfilters.FilterCriteria) (_ []*types.Log, err error) {
 	defer ledger.Recover(&err)
 	if err := a.checkTerms(&criteria); err != nil {
@@ -133,9 +133,9 @@ func matching(logs, some []*types.Log, criteria *gethfilters.FilterCriteria) []*
 	return logs
 }
 
-// fits reports whether a log matches a query of eth_getLogs: it must have one of
-// the addresses and, at each position, one of the topics. An empty list matches all
-// values.
+// fits reports whether a log matches a query of eth_getLogs. The log must have one of
+// the addresses and, at each position, one of the topics. An empty list matches
+// everything.
 func fits(l *types.Log, addresses []common.Address, topics [][]common.Hash) bool {
 	if len(addresses) > 0 && !slices.Contains(addresses, l.Address) {
 		return false

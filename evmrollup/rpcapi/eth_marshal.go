@@ -11,13 +11,13 @@ import (
 	"github.com/jamq/jamq/evmrollup/node"
 )
 
-// object is a JSON object that has the fields of go-ethereum's encoding of a
-// type, and additional fields of this node.
+// object is a JSON object: go-ethereum's encoding of a type, with this node's own
+// fields.
 type object map[string]any
 
-// encode returns the JSON object for v. It uses go-ethereum's encoding, so that
-// transactions and headers have the same fields as in geth. It omits fields that
-// are null, because geth omits fields that a type or a fork does not have.
+// encode returns the JSON object for v in go-ethereum's encoding, so that transactions
+// and headers have the same fields as in geth. It omits null fields, because geth omits
+// fields that a transaction type or a fork does not have.
 func encode(v json.Marshaler) (object, error) {
 	raw, err := v.MarshalJSON()
 	if err != nil {
@@ -59,8 +59,7 @@ func (a *api) header(b *node.Block) (object, error) {
 	return o, nil
 }
 
-// block returns the JSON of a block. Its transactions are full objects if full
-// is true, and hashes otherwise.
+// block returns the JSON of a block, with whole transactions or only their hashes.
 func (a *api) block(b *node.Block, full bool) (object, error) {
 	o, err := blockObject(b.Block)
 	if err != nil {
@@ -126,8 +125,8 @@ func placedTransaction(b *node.Block, index int, from common.Address) (object, e
 	return o, nil
 }
 
-// pooledTransaction returns the JSON of a transaction that is not mined yet,
-// because it is in the pool or in a block that is not latest.
+// pooledTransaction returns the JSON of a transaction that is not mined yet: it is in
+// the pool or in a block that is not latest.
 func (a *api) pooledTransaction(tx *types.Transaction, p node.Progress) (object, error) {
 	from, err := a.sender(tx)
 	if err != nil {

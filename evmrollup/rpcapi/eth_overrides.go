@@ -12,9 +12,9 @@ import (
 	"github.com/jamq/jamq/statedb/evm"
 )
 
-// stateOverride contains the overrides of the state on which a call runs, for each
-// account. The types in this file have geth's names, because decoding errors
-// contain these names.
+// stateOverride maps accounts to the values that a call sees instead of the real ones.
+// The types in this file have the same names as in geth, because decoding errors
+// contain the names.
 type stateOverride map[common.Address]accountOverride
 
 // accountOverride contains the overrides of one account. A field that is nil
@@ -53,8 +53,8 @@ func (o *stateOverride) changes() map[common.Address]evm.AccountOverride {
 	return all
 }
 
-// blockOverrides contains the overrides of the block in which a call runs. A field
-// that is nil changes nothing.
+// blockOverrides contains the block fields that a call sees instead of the real ones. A
+// nil field overrides nothing.
 type blockOverrides struct {
 	Number        *hexutil.Big       `json:"number"`        // of the block
 	Difficulty    *hexutil.Big       `json:"difficulty"`    // ignored: the chain has none
@@ -84,8 +84,7 @@ func (o *blockOverrides) changes() (evm.BlockOverride, error) {
 	}, nil
 }
 
-// withoutOverride removes the prefix of package evm from an error of an override,
-// so that the text is geth's.
+// withoutOverride removes the prefix of package evm from an override error, as in geth.
 func withoutOverride(err error) error {
 	if !errors.Is(err, evm.ErrOverride) {
 		return err

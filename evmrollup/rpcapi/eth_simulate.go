@@ -24,16 +24,15 @@ type simulateArgs struct {
 	BlockStateCalls []simulatedCalls `json:"blockStateCalls"`
 	// TraceTransfers adds a log for each transfer of ether.
 	TraceTransfers bool `json:"traceTransfers"`
-	// Validation treats each call as a transaction, which fails with a wrong nonce or with too
-	// low fees. Without it, a call needs neither.
+	// Validation makes each call obey the rules for a transaction, so that a wrong nonce or
+	// a low fee is an error. If it is false, calls need no valid nonce and pay no fees.
 	Validation bool `json:"validation"`
 	// ReturnFullTransactions returns transactions instead of their hashes.
 	ReturnFullTransactions bool `json:"returnFullTransactions"`
 }
 
-// simulatedCalls is one block of eth_simulateV1 with its calls and overrides.
-// Overrides of the state apply from this block on, and overrides of the block apply
-// only to this block.
+// simulatedCalls is one block of eth_simulateV1. Its state overrides also apply to all
+// later blocks, and its block overrides only to this block.
 type simulatedCalls struct {
 	BlockOverrides blockOverrides // fields of the block
 	StateOverrides stateOverride  // applied before the calls
@@ -64,9 +63,9 @@ func (b *simulatedCalls) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// decodeKnown decodes a JSON object or null. Each key must be a field of T and may
-// occur only once; as in encoding/json, case does not matter. The argument what is
-// the name of the object in error texts.
+// decodeKnown decodes a JSON object or null, and refuses keys that are not fields of T
+// or occur twice. As in encoding/json, case does not matter. The argument what is the
+// object's name in error texts.
 func decodeKnown[T any](raw json.RawMessage, into *T, what string) error {
 	if raw == nil {
 		return nil
@@ -99,19 +98,18 @@ const (
 	// maxSimulatedBlocks is the maximum number of blocks, including those that
 	// fill gaps.
 	maxSimulatedBlocks = 256
-	// maxBlockCalls is the maximum number of calls in one block, and maxSimulatedCalls the maximum
-	// number in all blocks.
+	// maxBlockCalls is the maximum number of calls in one block, and maxSimulatedCalls is
+	// the maximum number in all blocks together.
 	maxBlockCalls, maxSimulatedCalls = 5000, 10_000
-	// blockInterval is the time in seconds between a block and the block before it, if the client
-	// sets no time.
+	// blockInterval is the default time between two simulated blocks, in seconds.
 	blockInterval = 12
 )
 
 // SimulateV1 implements eth_simulateV1. It executes calls in simulated blocks that
-// follow an existing block, and returns these blocks with the results. Each call
-// sees the state that the calls before it have left, and nothing of a simulation is
-// kept. All calls together may use the gas and the time of one eth_call, have
-// Config.MaxLogs logs, and return Config.BatchBytes bytes.
+// follow an existing block, and returns these blocks with the results. Each call sees
+// the changes of the calls before it. The changes are discarded at the end. All calls
+// together may use the gas and the time of one eth_call, have Config.MaxLogs logs, and
+// return Config.BatchBytes bytes.
 func (a *ethCalls) SimulateV1(ctx context.Context, args simulateArgs, at *rpc.BlockNumberOrHash) (_ []object, err error) {
 	defer ledger.Recover(&err)
 	if err := args.checkSize(); err != nil {
@@ -154,8 +152,8 @@ func (s *simulateArgs) checkSize() error {
 	return nil
 }
 
-// sequence returns the blocks of the request with ascending numbers and times. If
-// there are gaps between the numbers, it fills them with empty blocks.
+// sequence returns the blocks of a simulation with ascending numbers and times. It
+// fills gaps between the numbers with empty blocks.
 func (s *simulateArgs) sequence(base *types.Header) ([]simulatedCalls, error) {
 	var all []simulatedCalls
 	number, time := base.Number, base.Time
@@ -192,8 +190,8 @@ func (s *simulateArgs) sequence(base *types.Header) ([]simulatedCalls, error) {
 	return all, nil
 }
 
-// header returns the header of a block with all fields that are known before the
-// execution. A field without an override has the value of the block before.
+// header returns the header of a simulated block, as far as it is known before the
+// execution. Fields without an override are copied from the previous block.
 func (o *blockOverrides) header(before *types.Header) (*types.Header, error) {
 	if o.Difficulty != nil {
 		return nil, invalidParams("block %d: difficulty override is not allowed after the merge", o.Number.ToInt())

@@ -22,8 +22,8 @@ import (
 	"github.com/jamq/jamq/statedb/evm"
 )
 
-// simulation executes the blocks of one eth_simulateV1 in order. They change a copy
-// of the state, which is dropped when the call ends.
+// simulation executes the blocks of one eth_simulateV1 call in order, on a copy of the
+// state that is dropped afterwards.
 type simulation struct {
 	*api
 	ctx    context.Context // bounds the duration
@@ -67,8 +67,7 @@ func (s *simulation) run() ([]object, error) {
 	return answers, nil
 }
 
-// blockHash returns the hash of an earlier block, either simulated or real, for the
-// instruction BLOCKHASH.
+// blockHash returns the hash of an earlier simulated or real block, for BLOCKHASH.
 func (s *simulation) blockHash(number uint64) common.Hash {
 	base := s.base.Number.Uint64()
 	switch {
@@ -97,8 +96,8 @@ type simulatedBlock struct {
 	results  []callResult
 }
 
-// begin applies the overrides of a block, and completes the fields of the block's
-// header that depend on its parent.
+// begin starts a simulated block. It applies the block's overrides, and completes the
+// header fields that depend on the parent.
 func (s *simulation) begin(b *simulatedCalls, header, parent *types.Header) (*simulatedBlock, error) {
 	config := s.node.ChainConfig()
 	header.ParentHash = parent.Hash()
@@ -195,9 +194,9 @@ func (r *simulatedBlock) call(args *callArgs) error {
 	return r.add(result, capped)
 }
 
-// complete fills in the nonce and the gas of a call if they are missing. It
-// also reduces the gas to the amount that is left for all calls together.
-// capped is true if it has reduced the gas.
+// complete fills in the nonce and the gas of a call if they are missing. It also
+// reduces the gas to the amount that is left for all calls of the simulation, and then
+// returns true.
 func (r *simulatedBlock) complete(args *callArgs) (capped bool, err error) {
 	if args.Nonce == nil {
 		nonce := hexutil.Uint64(r.state.GetNonce(args.from()))

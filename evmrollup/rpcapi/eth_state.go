@@ -13,8 +13,8 @@ import (
 	"github.com/jamq/jamq/statedb"
 )
 
-// ethState implements the eth methods that read the state after a block. They work
-// for every block whose state the node has kept.
+// ethState implements the eth methods that read the state after a block. They work for
+// every block whose state the node still has.
 type ethState struct{ *api }
 
 // view returns a view of the state after a block.
@@ -36,8 +36,8 @@ func (a *ethState) GetBalance(_ context.Context, addr common.Address, at *rpc.Bl
 	return (*hexutil.Big)(view.Account(addr).Balance.ToBig()), nil
 }
 
-// GetTransactionCount implements eth_getTransactionCount. With the tag pending, the
-// count includes the transactions in the pool that can run.
+// GetTransactionCount implements eth_getTransactionCount. For the tag pending, it also
+// counts the sender's executable transactions in the pool.
 func (a *ethState) GetTransactionCount(ctx context.Context, addr common.Address, at *rpc.BlockNumberOrHash) (_ *hexutil.Uint64, err error) {
 	defer ledger.Recover(&err)
 	where := latestIfNil(at)
@@ -66,8 +66,8 @@ func (a *ethState) GetCode(_ context.Context, addr common.Address, at *rpc.Block
 	return view.Code(view.Account(addr).CodeHash), nil
 }
 
-// GetStorageAt implements eth_getStorageAt. Like geth, it accepts a slot with or without leading
-// zeros and 0x.
+// GetStorageAt implements eth_getStorageAt. Like geth, it accepts a slot with or
+// without the prefix 0x and with or without leading zeros.
 func (a *ethState) GetStorageAt(_ context.Context, addr common.Address, slot string, at *rpc.BlockNumberOrHash) (_ hexutil.Bytes, err error) {
 	defer ledger.Recover(&err)
 	view, err := a.view(at)
@@ -128,7 +128,7 @@ func decodeSlot(text string) (common.Hash, error) {
 // maxProofSlots is the maximum number of slots in one answer with proofs.
 const maxProofSlots = 1024
 
-// checkSlots returns an error if a proof has too many slots, or if a slot is malformed.
+// checkSlots returns an error for too many slots in a proof, or for a malformed slot.
 func checkSlots(slots []string) error {
 	if len(slots) > maxProofSlots {
 		return invalidParams("too many storage keys requested (max %d, got %d)", maxProofSlots, len(slots))
@@ -141,9 +141,8 @@ func checkSlots(slots []string) error {
 	return nil
 }
 
-// GetProof implements eth_getProof. The answer has the form of EIP-1186, but the
-// proofs are for a unified binary tree. Package stateproof describes and verifies
-// them.
+// GetProof implements eth_getProof. The answer has the form of EIP-1186, but its proofs
+// are for a unified binary tree (see package stateproof, which also verifies them).
 func (a *ethState) GetProof(ctx context.Context, addr common.Address, slots []string, at *rpc.BlockNumberOrHash) (_ *stateproof.Account, err error) {
 	defer ledger.Recover(&err)
 	if err := checkSlots(slots); err != nil {

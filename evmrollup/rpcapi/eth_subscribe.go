@@ -13,11 +13,11 @@ import (
 	"github.com/jamq/jamq/evmrollup/node"
 )
 
-// ethSubscriptions implements the filters and eth_subscribe, which works only over
-// WebSocket. Both follow the latest block. If a reorg of JAM moves latest back, log
-// subscriptions deliver the affected logs again, marked as removed. Blocks that
-// become latest afterwards are delivered as new heads, even if they are the same
-// blocks.
+// ethSubscriptions implements the filters, and eth_subscribe, which works only over
+// WebSocket. Both follow the latest block. If a reorg of JAM removes latest blocks, log
+// subscriptions deliver the logs of these blocks again, marked as removed. Blocks that
+// become latest afterwards are delivered as new heads, even if they were delivered
+// before.
 type ethSubscriptions struct{ *api }
 
 // NewHeads implements eth_subscribe("newHeads"). It delivers the headers of
@@ -49,8 +49,7 @@ func (a *ethSubscriptions) Logs(ctx context.Context, criteria gethfilters.Filter
 	})
 }
 
-// receiptQuery selects the transactions whose receipts a subscription delivers. An
-// empty list selects all transactions.
+// receiptQuery selects the transactions whose receipts are delivered; if empty, all.
 type receiptQuery struct {
 	TransactionHashes []common.Hash `json:"transactionHashes"` // of the receipts; all if empty
 }
@@ -58,8 +57,8 @@ type receiptQuery struct {
 // maxReceiptHashes is the maximum number of hashes in a receiptQuery. It is geth's value.
 const maxReceiptHashes = 200
 
-// TransactionReceipts implements eth_subscribe("transactionReceipts", query). It delivers the
-// receipts of blocks that become latest. The receipts of one block are in one message.
+// TransactionReceipts implements eth_subscribe("transactionReceipts", query). It
+// delivers the receipts of blocks that become latest, with one message for each block.
 func (a *ethSubscriptions) TransactionReceipts(ctx context.Context, query *receiptQuery) (_ *rpc.Subscription, err error) {
 	defer ledger.Recover(&err)
 	var wanted []common.Hash
@@ -88,8 +87,9 @@ func (a *ethSubscriptions) TransactionReceipts(ctx context.Context, query *recei
 	})
 }
 
-// begin opens a subscription on the connection of the call. The caller must call
-// the returned function at the end of the subscription, to give its share back.
+// begin opens a subscription on the client's connection. The caller must call the
+// returned function when the subscription ends, so that it no longer counts against the
+// limits.
 func (a *ethSubscriptions) begin(ctx context.Context, weight int) (*rpc.Notifier, *rpc.Subscription, func(), error) {
 	notifier, supported := rpc.NotifierFromContext(ctx)
 	if !supported {
@@ -105,11 +105,10 @@ func (a *ethSubscriptions) begin(ctx context.Context, weight int) (*rpc.Notifier
 	return notifier, notifier.CreateSubscription(), func() { a.filters.release(s) }, nil
 }
 
-// follow calls send for each head change from now on, until the client unsubscribes
-// or its connection ends. A slow subscriber delays neither the node nor other
-// clients. If the node no longer has a change that the subscriber has not read, or
-// cannot read the change's block, the subscription continues with the next new
-// change.
+// follow calls send for each head change from now on, until the client unsubscribes or
+// its connection ends. A slow subscriber delays neither the node nor other clients. If
+// the subscriber is so slow that the node has dropped a change or its block, the
+// subscription continues with the next new change.
 func (a *ethSubscriptions) follow(ctx context.Context, send func(node.HeadChange, func(any) error) error) (*rpc.Subscription, error) {
 	notifier, s, end, err := a.begin(ctx, 1)
 	if err != nil {
@@ -141,10 +140,10 @@ func (a *ethSubscriptions) follow(ctx context.Context, send func(node.HeadChange
 	return s, nil
 }
 
-// NewPendingTransactions implements eth_subscribe("newPendingTransactions", full).
-// It delivers the transactions of the pool that become executable: their hashes, or
-// the whole transactions if full is true. A subscriber that is too slow loses the
-// newest transactions.
+// NewPendingTransactions implements eth_subscribe("newPendingTransactions", full). It
+// delivers the transactions of the pool that become executable: their hashes or, if
+// full is true, the whole transactions. If the subscriber is too slow, the newest
+// transactions are lost.
 func (a *ethSubscriptions) NewPendingTransactions(ctx context.Context, full *bool) (_ *rpc.Subscription, err error) {
 	defer ledger.Recover(&err)
 	notifier, s, end, err := a.begin(ctx, poolWeight)

@@ -44,12 +44,13 @@ func (a *ethTransactions) SendRawTransaction(ctx context.Context, raw hexutil.By
 	return tx.Hash(), nil
 }
 
-// SendRawTransactionSync implements eth_sendRawTransactionSync (EIP-7966). It sends
-// a transaction and waits for its receipt. timeout is the maximum wait in
-// milliseconds, as a JSON number; a hex string, as in drafts of the EIP, is also
-// accepted. The wait is limited to half of [Config].RequestTime, which is also the
-// default and the meaning of 0. If the receipt does not arrive in time, the error
-// has the code [CodeTimeout].
+// SendRawTransactionSync implements eth_sendRawTransactionSync (EIP-7966). It sends a
+// transaction and waits for its receipt. If the receipt does not arrive in time, the
+// error has the code [CodeTimeout].
+//
+// timeout is the maximum wait in milliseconds, as a JSON number or, as in drafts of the
+// EIP, as a hex string. The maximum is half of [Config].RequestTime; this is also the
+// default, and the meaning of 0.
 func (a *ethTransactions) SendRawTransactionSync(ctx context.Context, raw hexutil.Bytes, timeout *milliseconds) (_ object, err error) {
 	defer ledger.Recover(&err)
 	cursor, limit := a.node.HeadCursor(), a.cfg.RequestTime/2
@@ -94,8 +95,8 @@ func (m *milliseconds) UnmarshalJSON(raw []byte) error {
 }
 
 // GetTransactionByHash implements eth_getTransactionByHash. It returns null for an
-// unknown transaction. A transaction is mined when its block is latest. Until then
-// it is pending, and the field queueStatus shows how far it has come.
+// unknown transaction. A transaction counts as mined when its block is latest. Until
+// then it is pending, and the field queueStatus shows its progress.
 func (a *ethTransactions) GetTransactionByHash(ctx context.Context, hash common.Hash) (_ object, err error) {
 	defer ledger.Recover(&err)
 	if b, index, ok := a.node.Transaction(hash); ok {
@@ -124,7 +125,7 @@ func (a *ethTransactions) GetTransactionReceipt(_ context.Context, hash common.H
 	return a.receipt(b, index)
 }
 
-// mined reports whether the block with the given number is the latest block or an older one.
+// mined reports whether a block is latest or older than the latest block.
 func (a *api) mined(number uint64) bool {
 	return number <= a.node.Resolve(rpc.LatestBlockNumber).NumberU64()
 }
@@ -153,8 +154,8 @@ func (a *ethTransactions) GetTransactionByBlockHashAndIndex(_ context.Context, h
 	return a.minedTransaction(b, int(index))
 }
 
-// GetRawTransactionByHash implements eth_getRawTransactionByHash. It returns the binary encoding of
-// a transaction, or null for an unknown transaction.
+// GetRawTransactionByHash implements eth_getRawTransactionByHash. It returns the binary
+// encoding of a transaction, or null if the transaction is unknown.
 func (a *ethTransactions) GetRawTransactionByHash(ctx context.Context, hash common.Hash) (_ hexutil.Bytes, err error) {
 	defer ledger.Recover(&err)
 	if b, index, ok := a.node.Transaction(hash); ok {
@@ -170,17 +171,17 @@ func (a *ethTransactions) GetRawTransactionByHash(ctx context.Context, hash comm
 	return tx.MarshalBinary()
 }
 
-// GetRawTransactionByBlockNumberAndIndex implements eth_getRawTransactionByBlockNumberAndIndex. It
-// returns the binary encoding of a transaction, or no bytes if there is no such block or
-// transaction.
+// GetRawTransactionByBlockNumberAndIndex implements
+// eth_getRawTransactionByBlockNumberAndIndex. It returns the binary encoding of a
+// transaction, or no bytes if the block or the transaction does not exist.
 func (a *ethTransactions) GetRawTransactionByBlockNumberAndIndex(_ context.Context, number rpc.BlockNumber, index hexutil.Uint) (_ hexutil.Bytes, err error) {
 	defer ledger.Recover(&err)
 	return rawTransaction(a.node.Resolve(number), index)
 }
 
-// GetRawTransactionByBlockHashAndIndex implements eth_getRawTransactionByBlockHashAndIndex. It
-// returns the binary encoding of a transaction, or no bytes if there is no such block or
-// transaction.
+// GetRawTransactionByBlockHashAndIndex implements
+// eth_getRawTransactionByBlockHashAndIndex. It returns the binary encoding of a
+// transaction, or no bytes if the block or the transaction does not exist.
 func (a *ethTransactions) GetRawTransactionByBlockHashAndIndex(_ context.Context, hash common.Hash, index hexutil.Uint) (_ hexutil.Bytes, err error) {
 	defer ledger.Recover(&err)
 	return rawTransaction(a.node.BlockByHash(hash), index)

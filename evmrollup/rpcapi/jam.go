@@ -14,28 +14,28 @@ import (
 	"github.com/jamq/jamq/evmrollup/internal/ledger"
 )
 
-// jamMethods implements the namespace jam, which shows how far the rollup's blocks
-// have come on JAM, and returns proofs.
+// jamMethods implements the namespace jam, which shows the progress of the rollup's
+// blocks on JAM and returns proofs.
 type jamMethods struct{ *api }
 
-// QueueStatus is the answer of jam_queueStatus. All block numbers are those of
-// rollup blocks. The fields whose names begin with JAM describe the JAM chain.
+// QueueStatus is the answer of jam_queueStatus. All block numbers are numbers of rollup
+// blocks. The fields whose names begin with JAM describe the JAM chain.
 type QueueStatus struct {
 	// Pending, Latest and Finalized are the numbers of the blocks with these tags.
 	Pending   hexutil.Uint64 `json:"pending"`
 	Latest    hexutil.Uint64 `json:"latest"`
 	Finalized hexutil.Uint64 `json:"finalized"`
-	// CanonicalRoot is the state root after the highest block that is finalized together with
-	// all blocks before it.
+	// CanonicalRoot is the state root after the highest block that is finalized together
+	// with all earlier blocks.
 	CanonicalRoot common.Hash `json:"canonicalRoot"`
 	// Bundles is the number of bundles in the queue, by their state.
 	Bundles map[string]int `json:"bundles"`
-	// Transitions counts, for each state, how often a bundle has entered it since the node
-	// started.
+	// Transitions maps each state of a bundle to the number of times that a bundle has
+	// entered it since the node started.
 	Transitions map[string]uint64 `json:"transitions"`
-	// Packages is the number of packages that were built since the node started. Sends is the
-	// number of times that a package was sent, and Died is the number of packages that have
-	// died.
+	// Packages, Sends and Died count events since the node started: packages that were
+	// built, sends of a package, and packages that died because they could no longer be
+	// accumulated.
 	Packages uint64 `json:"packages"`
 	Sends    uint64 `json:"sends"`
 	Died     uint64 `json:"died"`
@@ -44,15 +44,16 @@ type QueueStatus struct {
 	JAMSlot      hexutil.Uint64  `json:"jamSlot"`
 	JAMBest      jamq.HeaderHash `json:"jamBest"`
 	JAMFinalized jamq.HeaderHash `json:"jamFinalized"`
-	// Service describes the packages that the finalized JAM chain has accumulated for the
-	// rollup since the node started. It is read from the JAM chain and not from the queue.
+	// Service describes the packages of the rollup that the finalized JAM chain has
+	// accumulated since the node started. The node reads it from the JAM chain, so it is
+	// independent of the queue.
 	Service ServiceReport `json:"service"`
 }
 
-// ServiceReport describes the accumulated packages of the rollup: their number, the
-// numbers of the first and the last block, and the state root after the last block.
-// Duplicates are the numbers of blocks that were accumulated again. Gaps are the
-// numbers of blocks that did not continue the block before.
+// ServiceReport describes the packages that JAM has accumulated for the rollup: their
+// number, the numbers of the first and the last block, and the state root after the
+// last block. Duplicates lists blocks that were accumulated more than once, and Gaps
+// lists blocks that did not follow their predecessor.
 type ServiceReport struct {
 	Accumulated hexutil.Uint64 `json:"accumulated"` // number of packages
 	First       hexutil.Uint64 `json:"first"`       // block number
@@ -100,8 +101,8 @@ func (a *jamMethods) QueueStatus(ctx context.Context) (_ *QueueStatus, err error
 	return s, nil
 }
 
-// GetLimits implements jam_getLimits. It returns the limits for transactions that
-// the node accepts, such as the maximum size.
+// GetLimits implements jam_getLimits. It returns the limits that a transaction must
+// meet, such as the maximum size.
 func (a *jamMethods) GetLimits() evmrollup.Limits { return a.node.Limits() }
 
 // Bundle is the answer of jam_getBundle: a rollup block and its status on JAM.
@@ -113,21 +114,21 @@ type Bundle struct {
 	Core         hexutil.Uint64 `json:"core"`         // of the current package
 	// Slots are the JAM slots at which the bundle has entered each state.
 	Slots map[string]hexutil.Uint64 `json:"slots"`
-	// Versions are the packages that were built for the block, oldest first. The list is empty
-	// if the queue no longer has the block's bundle.
+	// Versions are the packages that the node has built for the block, oldest first.
+	// Versions is empty if the queue no longer has the block's bundle.
 	Versions []BundleVersion `json:"versions"`
 	// Version is the number of the current version.
 	Version int `json:"version"`
-	// WorkPackageHash is the hash of the current version's package. JAMHeaderHash is the hash
-	// of the JAM block that proves Status. Either is null if it does not exist.
+	// WorkPackageHash is the hash of the current version's package. JAMHeaderHash is the
+	// hash of the JAM block that proves Status. Each of them is null if it does not exist.
 	WorkPackageHash *jamq.PackageHash `json:"workPackageHash"`
 	JAMHeaderHash   *jamq.HeaderHash  `json:"jamHeaderHash"`
 }
 
-// BundleVersion is one package of a bundle. Attempts is the number of times that it
-// was sent. Reported, Available and Accumulated are the JAM blocks in which these
-// events happened, or null. Dead is the reason for which the package can never be
-// accumulated, or empty.
+// BundleVersion is one package of a bundle. Attempts is the number of times that the
+// package was sent. Reported, Available and Accumulated are the JAM blocks in which
+// these events happened, or null. Dead is the reason why the package can never be
+// accumulated; it is empty if it still can.
 type BundleVersion struct {
 	Version         int                `json:"version"`         // number, from 1
 	WorkPackageHash jamq.PackageHash   `json:"workPackageHash"` // of the version
@@ -153,8 +154,8 @@ func jamPoint(p anchor.Point) *JAMPoint {
 	return &JAMPoint{p.Hash, hexutil.Uint64(p.Slot)}
 }
 
-// GetBundle implements jam_getBundle. It returns how far the rollup block with the
-// given number or tag has come on JAM, or null if the block does not exist.
+// GetBundle implements jam_getBundle. It returns the progress of a rollup block on JAM,
+// or null if there is no block with the given number or tag.
 func (a *jamMethods) GetBundle(ctx context.Context, number rpc.BlockNumber) (_ *Bundle, err error) {
 	defer ledger.Recover(&err)
 	if answer, asked, err := askLeader[*Bundle](ctx, a.api, "jam_getBundle", number); asked {

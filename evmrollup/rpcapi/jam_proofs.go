@@ -12,11 +12,11 @@ import (
 	"github.com/jamq/jamq/evmrollup/stateproof"
 )
 
-// GetFinalityProof implements jam_getFinalityProof. It returns a document that
-// proves that a transaction is final, or null if the transaction is not in a block.
-// The program examples/verify checks such a document. The error code is
-// [CodeNotFinal] while the transaction is not final, and [CodeNoProofs] if the JAM
-// chain does not provide the data for proofs.
+// GetFinalityProof implements jam_getFinalityProof. It returns a document that proves
+// that a transaction is final, or null if the transaction is not in a block. The
+// program examples/verify checks the document. The error code is [CodeNotFinal] if the
+// transaction is not final yet, and [CodeNoProofs] if the JAM chain does not provide
+// the data for proofs.
 func (a *jamMethods) GetFinalityProof(ctx context.Context, hash common.Hash) (_ *proof.Document, err error) {
 	defer ledger.Recover(&err)
 	if err := a.limits.call(ctx, "jam_getFinalityProof", 0); err != nil {
@@ -26,9 +26,9 @@ func (a *jamMethods) GetFinalityProof(ctx context.Context, hash common.Hash) (_ 
 	return d, proofError(err)
 }
 
-// GetReceiptProof implements jam_getReceiptProof. It returns the same document as
-// jam_getFinalityProof, which also proves the receipt of the transaction: whether
-// the transaction succeeded, and its logs. The error codes are those of
+// GetReceiptProof implements jam_getReceiptProof. It returns the document of
+// jam_getFinalityProof with an additional proof of the receipt, which shows whether the
+// transaction succeeded, and its logs. The error codes are those of
 // jam_getFinalityProof.
 func (a *jamMethods) GetReceiptProof(ctx context.Context, hash common.Hash) (_ *proof.Document, err error) {
 	defer ledger.Recover(&err)
@@ -39,11 +39,10 @@ func (a *jamMethods) GetReceiptProof(ctx context.Context, hash common.Hash) (_ *
 	return d, proofError(err)
 }
 
-// GetAccountProof implements jam_getAccountProof. It returns an account, and slots
-// of its storage, in the state after a final block. By default this is the
-// finalized block. The answer contains a proof for verifiers that trust the
-// validators of JAM, which the program examples/verify checks. The error codes are
-// those of jam_getFinalityProof.
+// GetAccountProof implements jam_getAccountProof. It returns an account, and slots of
+// its storage, in the state after a final block, by default the finalized block. The
+// answer contains a proof for verifiers that trust the validators of JAM; the program
+// examples/verify checks it. The error codes are those of jam_getFinalityProof.
 func (a *jamMethods) GetAccountProof(ctx context.Context, addr common.Address, slots []string, at *rpc.BlockNumberOrHash) (_ *stateproof.FinalAccount, err error) {
 	defer ledger.Recover(&err)
 	if err := checkSlots(slots); err != nil {
@@ -64,10 +63,10 @@ func (a *jamMethods) GetAccountProof(ctx context.Context, addr common.Address, s
 	return f, proofError(err)
 }
 
-// GetHandoff implements jam_getHandoff. It returns the proof of the validator
-// set that follows the given set. With this proof, a verifier such as
-// examples/verify updates its trust. The error code is CodeNoProofs if the JAM
-// chain does not provide the proof, or if no set follows yet.
+// GetHandoff implements jam_getHandoff. It returns a proof of the validator set that
+// follows the given set. A verifier such as examples/verify needs the proof in order to
+// trust the next set. The error code is CodeNoProofs if the JAM chain does not provide
+// the proof, or if no set follows yet.
 func (a *jamMethods) GetHandoff(ctx context.Context, set hexutil.Uint64) (_ *proof.Handoff, err error) {
 	defer ledger.Recover(&err)
 	if err := a.limits.call(ctx, "jam_getHandoff", 0); err != nil {

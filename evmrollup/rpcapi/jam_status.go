@@ -11,8 +11,8 @@ import (
 	"github.com/jamq/jamq/txpool"
 )
 
-// TransactionStatus is the answer of jam_getTransactionStatus. A field that does not belong to the
-// status is null.
+// TransactionStatus is the answer of jam_getTransactionStatus. Fields that do not apply
+// to the status are null.
 type TransactionStatus struct {
 	Hash common.Hash `json:"hash"` // of the transaction
 	// Status is one of:
@@ -26,29 +26,29 @@ type TransactionStatus struct {
 	//	replaced   replaced by another transaction of its sender
 	//	dropped    dropped for Reason; it may be sent again
 	Status string `json:"status"`
-	// BlockNumber, BlockHash and TransactionIndex show the position of the transaction, if the
-	// status is included.
+	// BlockNumber, BlockHash and TransactionIndex are the transaction's position in the
+	// chain. They are set if the status is included.
 	BlockNumber      *hexutil.Uint64 `json:"blockNumber"`
 	BlockHash        *common.Hash    `json:"blockHash"`
 	TransactionIndex *hexutil.Uint64 `json:"transactionIndex"`
-	// BundleStatus is the state of the block's bundle in the queue, if the status is included.
+	// BundleStatus is the state of the block's bundle in the queue. It is set if the status
+	// is included.
 	BundleStatus *string `json:"bundleStatus"`
-	// ReplacedBy is the hash of the transaction that has replaced this one, if the status is
-	// replaced.
+	// ReplacedBy is the hash of the transaction that has replaced this one. It is set if
+	// the status is replaced.
 	ReplacedBy *common.Hash `json:"replacedBy"`
-	// Reason is the reason for which the pool dropped the transaction, if the status is
-	// dropped.
+	// Reason tells a dropped transaction's sender why the pool dropped it, and is otherwise
+	// null.
 	Reason *string `json:"reason"`
-	// Time is the time at which the transaction left the pool, if the status is replaced or
+	// Time is when the transaction left the pool. It is set if the status is replaced or
 	// dropped.
 	Time *time.Time `json:"time"`
 }
 
-// GetTransactionStatus implements jam_getTransactionStatus. It returns the status
-// of a transaction that the node has accepted, or null for an unknown transaction.
-// For a day, the node remembers why a transaction has left the pool; with a data
-// directory, this is also the case after a restart. If a block fails, its
-// transactions become pending again.
+// GetTransactionStatus implements jam_getTransactionStatus. It returns the status of a
+// transaction that the node has accepted, or null for an unknown transaction. The node
+// remembers for a day why a transaction has left the pool, even across a restart if it
+// has a data directory. If a block fails, its transactions become pending again.
 func (a *jamMethods) GetTransactionStatus(ctx context.Context, hash common.Hash) (_ *TransactionStatus, err error) {
 	defer ledger.Recover(&err)
 	found := a.node.TransactionStatus(hash)

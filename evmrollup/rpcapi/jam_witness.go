@@ -17,21 +17,22 @@ type stateWitness struct {
 	BlockNumber hexutil.Uint64 `json:"blockNumber"`
 	BlockHash   common.Hash    `json:"blockHash"`
 	StateRoot   common.Hash    `json:"stateRoot"`
-	// Address is the account. Balance (in wei), Nonce, CodeHash and Storage are the values that the
-	// witness proves. CodeHash is zero if the account does not exist.
+	// Address is the account. Balance (in wei), Nonce, CodeHash and Storage are the values
+	// of the account that the witness proves. CodeHash is zero if the account does not
+	// exist.
 	Address  common.Address              `json:"address"`
 	Balance  *hexutil.Big                `json:"balance"`
 	Nonce    hexutil.Uint64              `json:"nonce"`
 	CodeHash common.Hash                 `json:"codeHash"`
 	Storage  map[common.Hash]common.Hash `json:"storage"`
-	// Witness is the encoded witness, which statedb.ParseWitness decodes. A view that
-	// statedb.NewStateless opens with the witness and StateRoot contains the values above and
-	// no others.
+	// Witness is the proof of the account's values, in the encoding that
+	// statedb.ParseWitness decodes. With StateRoot and the witness, statedb.NewStateless
+	// opens a view that contains exactly these values.
 	Witness hexutil.Bytes `json:"witness"`
 }
 
-// GetStateWitness implements jam_getStateWitness. It returns an account, and slots
-// of its storage, with a single proof under the state root of a block. This proof
+// GetStateWitness implements jam_getStateWitness. It returns an account and slots of
+// its storage. A single proof shows that they belong to the state root of a block; it
 // is smaller than the proofs of eth_getProof.
 func (a *jamMethods) GetStateWitness(ctx context.Context, addr common.Address, slots []string, at *rpc.BlockNumberOrHash) (_ *stateWitness, err error) {
 	defer ledger.Recover(&err)

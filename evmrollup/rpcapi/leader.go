@@ -21,10 +21,10 @@ import (
 	"github.com/jamq/jamq/txpool"
 )
 
-// The functions in this file pass calls on to the replica that leads. The other
-// replicas of a cluster have the blocks and states, but no pool and no queue.
+// The functions in this file pass calls on to the leader of the cluster. The other
+// replicas have the blocks and states, but no pool and no queue.
 
-// leader passes calls on to the replica that leads. It is safe for concurrent use.
+// leader passes calls on to the leader of the cluster. It is safe for concurrent use.
 type leader struct {
 	node   *node.Node
 	secret []byte // of the tokens of all replicas
@@ -33,27 +33,26 @@ type leader struct {
 	client *rpc.Client // nil if there is none
 }
 
-// replicaAgent is the user agent of calls that a replica passes on. A replica that
-// does not lead refuses such calls. Otherwise, two replicas that each consider the
-// other one the leader would pass a call back and forth forever.
+// replicaAgent is the user agent of a call that one replica passes on to another. A
+// replica that is not the leader refuses such a call. Otherwise, two replicas that each
+// consider the other one the leader would pass a call back and forth forever.
 const replicaAgent = "jamq-replica"
 
-// codeFollows is the error code for a call that was passed on to a replica that
-// does not lead either.
+// codeFollows is the error code for a call that was passed on to a replica that is not
+// the leader either.
 const codeFollows = -32010
 
 var errFollows = codedError{errors.New("this replica does not lead"), codeFollows}
 
-// errNoLeader is returned if no replica has led during the whole time of a
-// request.
+// errNoLeader is returned if no replica was the leader while the request waited.
 var errNoLeader = errors.New("no replica leads now; try again")
 
 // retryLeader is the pause before a replica looks for the leader again.
 const retryLeader = 50 * time.Millisecond
 
-// call calls a method of the leader. While the replicas choose a new leader, call
-// tries again. It returns errNoLeader when ctx ends or when this node begins to
-// lead. attempts is the number of calls that may have reached a leader.
+// call calls a method of the leader. It tries again while the replicas choose a new
+// leader, and returns errNoLeader when ctx ends or when this node becomes the leader.
+// attempts is the number of calls that may have reached a leader.
 func (l *leader) call(ctx context.Context, result any, method string, args ...any) (attempts int, err error) {
 	if rpc.PeerInfoFromContext(ctx).HTTP.UserAgent == replicaAgent {
 		return 0, errFollows
@@ -75,8 +74,8 @@ func (l *leader) call(ctx context.Context, result any, method string, args ...an
 	return attempts, errNoLeader
 }
 
-// find returns a client that is connected to the leader, or nil if there is no
-// leader that can be reached.
+// find returns a client that is connected to the leader, or nil if no leader can be
+// reached.
 func (l *leader) find(ctx context.Context) *rpc.Client {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -94,8 +93,7 @@ func (l *leader) find(ctx context.Context) *rpc.Client {
 	return l.client
 }
 
-// drop closes a client that did not reach the leader, so that the next call looks
-// for the leader again.
+// drop closes a client that no longer reaches the leader, so that find connects again.
 func (l *leader) drop(client *rpc.Client) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -105,10 +103,9 @@ func (l *leader) drop(client *rpc.Client) {
 	}
 }
 
-// send adds a transaction to the pool, which only the leader has. If the lead
-// moves to another replica during the call, the transaction may already be in
-// the log, and the next leader then knows it. In this case, the error for a
-// known transaction counts as success.
+// send adds a transaction to the pool, which only the leader has. If another replica
+// becomes the leader during the call, the transaction may already be in the log, and
+// the new leader then refuses it as known. In this case, the error counts as success.
 func (a *api) send(ctx context.Context, tx *types.Transaction) error {
 	if a.leader == nil {
 		return a.node.SendTransaction(tx)
@@ -137,14 +134,14 @@ func (a *api) send(ctx context.Context, tx *types.Transaction) error {
 	}
 }
 
-// isMoving reports whether a call failed only because another replica was becoming
-// the leader. The call can then be made again, at the new leader.
+// isMoving reports whether a call failed only because another replica was becoming the
+// leader. The caller can then repeat the call at the new leader.
 func isMoving(err error) bool {
 	return errors.Is(err, errNoLeader) || errors.Is(err, builder.ErrLog) || errors.Is(err, builder.ErrStopped) || errors.Is(err, mempool.ErrNotRecovered)
 }
 
-// send passes a transaction on to the leader. again is true if an earlier attempt of this call may
-// have succeeded.
+// send passes a transaction on to the leader. again is true if an earlier attempt in
+// this call may already have added the transaction.
 func (l *leader) send(ctx context.Context, tx *types.Transaction) (again bool, err error) {
 	raw, err := tx.MarshalBinary()
 	if err != nil {
@@ -155,18 +152,18 @@ func (l *leader) send(ctx context.Context, tx *types.Transaction) (again bool, e
 	return attempts > 1, err
 }
 
-// serveCopy sends the blocks and states of this replica to a replica that joins the
-// cluster. If that fails, serveCopy aborts the answer, so that the other replica
-// notices that the copy is incomplete.
+// serveCopy sends this replica's blocks and states to a replica that joins the cluster.
+// If that fails, serveCopy aborts the HTTP answer, so that the other replica notices
+// that the copy is incomplete.
 func (a *api) serveCopy(w http.ResponseWriter, _ *http.Request) {
 	if err := a.node.WriteCopy(w); err != nil {
 		panic(http.ErrAbortHandler)
 	}
 }
 
-// askLeader passes a call about the pool or the queue on to the leader and returns
-// the leader's answer. asked is false if this node must answer the call itself,
-// because it leads or has begun to lead during the call.
+// askLeader passes a call about the pool or the queue on to the leader and returns the
+// answer. asked is false if this node must answer the call itself, because it is the
+// leader or has become the leader during the call.
 func askLeader[T any](ctx context.Context, a *api, method string, args ...any) (answer T, asked bool, err error) {
 	if !a.node.Follows() {
 		return answer, false, nil

@@ -20,18 +20,17 @@ import (
 	"github.com/jamq/jamq/txpool"
 )
 
-// limits applies the rate limits to each source and connection. It counts the
-// bytes of every request, and the calls that cost more than a lookup. A
-// connection is identified by the client's address and port. A nil *limits
-// allows everything.
+// limits applies the rate limits to each source and connection. It counts the bytes of
+// every request, and the calls that cost more than a lookup. A connection is identified
+// by the client's address and port. A nil *limits does not limit anything.
 type limits struct {
 	limiter  *ratelimit.Limiter
 	loopback bool // limit loopback addresses too
 }
 
-// sourceOf returns the source of a remote address, or false if the address is not
-// limited. For IPv6, the source is the first 64 bits of the address, because one
-// subscriber controls 2^64 addresses.
+// sourceOf returns the source to which a remote address belongs, or false if the
+// address is not limited. For IPv6, the source is the first 64 bits of the address,
+// because one subscriber controls 2^64 addresses.
 func (l *limits) sourceOf(remote string) (string, bool) {
 	host, _, err := net.SplitHostPort(remote)
 	if err != nil {
@@ -52,8 +51,7 @@ func (l *limits) sourceOf(remote string) (string, bool) {
 	return addr.String(), true
 }
 
-// source returns the source of a call, or an empty string if the call is not
-// limited.
+// source returns the source of a call, or "" if the call is not limited.
 func (l *limits) source(ctx context.Context) string {
 	if l == nil {
 		return ""
@@ -62,9 +60,9 @@ func (l *limits) source(ctx context.Context) string {
 	return source
 }
 
-// call counts one call of a method against the limits of the source and of its connection. It also
-// counts size bytes against the limit of the method. If a limit is exhausted, the error has the
-// code CodeLimited.
+// call counts one call and size bytes against the limits of the client's source, of its
+// connection, and of the method. If a limit is exceeded, the error has the code
+// CodeLimited.
 func (l *limits) call(ctx context.Context, method string, size int) error {
 	source := l.source(ctx)
 	if source == "" {
@@ -77,9 +75,9 @@ func (l *limits) call(ctx context.Context, method string, size int) error {
 	return nil
 }
 
-// strike counts an offence of the source that has sent a transaction, if err
-// shows one of these: no honest client would have sent this transaction, or the
-// transaction was underpriced.
+// strike counts an offence of the source that sent a transaction. err is the error of
+// the transaction. It is an offence to send a transaction that no honest client would
+// send, or an underpriced one.
 func (l *limits) strike(ctx context.Context, err error) {
 	source := l.source(ctx)
 	switch {
@@ -131,9 +129,9 @@ func refuse(w http.ResponseWriter, err error) {
 	_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":null,"error":{"code":`+strconv.Itoa(CodeLimited)+`,"message":`+strconv.Quote(err.Error())+`}}`)
 }
 
-// webSocket makes the node read the WebSocket of a source no faster than the
-// source may send. It slows the connection down because the node can no longer
-// answer with status 429 after the handshake.
+// webSocket limits how fast the node reads a client's WebSocket to the client's byte
+// rate. It slows the connection down because the node can no longer answer with status
+// 429 after the handshake.
 func (l *limits) webSocket(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		source, limited := l.sourceOf(r.RemoteAddr)
@@ -148,8 +146,8 @@ func (l *limits) webSocket(next http.Handler) http.Handler {
 	})
 }
 
-// slowSocket is a ResponseWriter whose hijacked connection, the WebSocket, is
-// read no faster than the limits allow.
+// slowSocket is a ResponseWriter for a WebSocket. It limits how fast the node reads the
+// connection.
 type slowSocket struct {
 	http.ResponseWriter
 	limiter *ratelimit.Limiter
@@ -165,8 +163,7 @@ func (w slowSocket) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return &slowConn{Conn: conn, limiter: w.limiter, from: w.from, closed: make(chan struct{})}, buffered, nil
 }
 
-// slowConn is a connection whose Read waits until the limiter allows the bytes that
-// it has read.
+// slowConn is a connection whose Read waits until the limiter allows the bytes.
 type slowConn struct {
 	net.Conn
 	limiter *ratelimit.Limiter
@@ -175,8 +172,8 @@ type slowConn struct {
 	closed  chan struct{}
 }
 
-// Read implements net.Conn. If the source was banned, it returns an error, which closes the
-// connection.
+// Read implements net.Conn. If the source is banned, Read returns an error, which
+// closes the connection.
 func (c *slowConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	read := c.from

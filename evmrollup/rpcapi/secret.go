@@ -14,10 +14,10 @@ import (
 const secretSize = 32
 
 // ReadSecret reads the key for the tokens of administrators from a file, which must
-// contain 32 bytes in hex, with or without 0x. If the file does not exist,
-// ReadSecret generates a key and writes it to a file that only its owner can read.
-// If path is empty, there is no key. The error wraps [ErrInvalidConfig] if the file
-// does not contain a key.
+// contain 32 bytes in hex, with or without 0x. If the file does not exist, ReadSecret
+// generates a key and writes it to a new file that only the owner can read. If path is
+// empty, ReadSecret returns no key. The error wraps [ErrInvalidConfig] if the file does
+// not contain a key.
 func ReadSecret(path string) ([]byte, error) {
 	if path == "" {
 		return nil, nil

@@ -26,9 +26,8 @@ func Handler(n *node.Node, cfg Config) (http.Handler, func(), error) {
 	return d, d.stop, nil
 }
 
-// door is the handler that routes each request to one of two servers: the
-// public server, which serves all clients, or the server for clients with a
-// token, which has all namespaces and no limits.
+// door routes each request to the right server. The public server serves all clients.
+// The other one serves clients with a token; it has all namespaces and no limits.
 type door struct {
 	page           http.Handler // Config.Page behind the VHosts check; nil if there is none
 	public, admins entrance
@@ -43,10 +42,10 @@ type entrance struct {
 	http, webSocket http.Handler
 }
 
-// APIs returns the methods for a host that already has a server of go-ethereum.
-// They do not include the namespace admin, the limits and the checks of the caller,
-// because the host's server and middleware are responsible for these. The error
-// wraps [ErrInvalidConfig] if cfg is not valid.
+// APIs returns the RPC methods for a host that already has a go-ethereum server. It
+// leaves out the namespace admin, the rate limits and the checks of the caller, because
+// the host's server and middleware are responsible for these. The error wraps
+// [ErrInvalidConfig] if cfg is not valid.
 func APIs(n *node.Node, cfg Config) ([]rpc.API, error) {
 	open, limiter, err := newAPI(n, &cfg)
 	if err != nil {
@@ -62,8 +61,8 @@ func APIs(n *node.Node, cfg Config) ([]rpc.API, error) {
 	return append(all, cfg.APIs...), nil
 }
 
-// newAPI returns the rate limiter, and the api that the receivers of the public
-// methods share.
+// newAPI returns the value that the receivers of the public methods share, and the rate
+// limiter that it uses.
 func newAPI(n *node.Node, cfg *Config) (api, *ratelimit.Limiter, error) {
 	if err := cfg.Validate(); err != nil {
 		return api{}, nil, err
@@ -167,9 +166,9 @@ func newServer(a *api, limiter *ratelimit.Limiter, names []string) (*rpc.Server,
 	return server, nil
 }
 
-// http returns a handler that checks the origin, the host and the token of a
-// request before it calls next. It also limits the duration of the request,
-// beginning with the first byte of its body.
+// http returns a handler that checks the origin, the host and the token of a request
+// before it calls next. It also limits the duration of the request, counted from the
+// first byte of the body.
 func (c *Config) http(next http.Handler, secret []byte) http.Handler {
 	checked := guard.Compressed(withToken(secret, guard.Hosts(c.VHosts, guard.Origins(c.CORS, next))))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -192,8 +191,8 @@ func (c *Config) webSocket(server *rpc.Server, secret []byte) http.Handler {
 	return withToken(secret, server.WebsocketHandler(c.Origins))
 }
 
-// withToken returns a handler that lets only clients with a token reach next. If there is no key
-// for tokens, it lets every client through.
+// withToken lets only clients with a token call next. Without a secret, every client
+// may.
 func withToken(secret []byte, next http.Handler) http.Handler {
 	if len(secret) == 0 {
 		return next

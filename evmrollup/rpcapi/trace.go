@@ -19,13 +19,14 @@ import (
 )
 
 // traceMethods implements the namespace trace, which shows the calls inside
-// transactions. OpenEthereum defined this namespace, and Erigon, Nethermind and
-// reth serve it to explorers. The node executes the blocks again, so that it
-// needs the states before them. A call has the same limits as a debug trace.
+// transactions. OpenEthereum defined this namespace, and Erigon, Nethermind and reth
+// serve it to explorers. The node executes the blocks again, so it must still have the
+// states before them. A call has the same rate limits as the methods of the namespace
+// debug.
 type traceMethods struct{ *api }
 
-// Block implements trace_block. It returns the traces of all transactions of a block, or null for a
-// block that does not exist.
+// Block implements trace_block. It returns the traces of all transactions of a block,
+// or null if the block does not exist.
 func (t *traceMethods) Block(ctx context.Context, at rpc.BlockNumberOrHash) (_ []*flatTrace, err error) {
 	defer ledger.Recover(&err)
 	b, err := t.resolve(at)
@@ -64,8 +65,8 @@ type traceCriteria struct {
 	FromAddress []common.Address `json:"fromAddress"`
 	ToAddress   []common.Address `json:"toAddress"`
 	Mode        string           `json:"mode"`
-	// After is the number of traces to skip, and Count is the maximum number of traces to
-	// return; nil means all.
+	// After is the number of traces to skip. Count is the maximum number of traces to
+	// return; if it is nil, all are returned.
 	After *math.HexOrDecimal64 `json:"after"`
 	Count *math.HexOrDecimal64 `json:"count"`
 }
@@ -122,8 +123,8 @@ func (t *traceMethods) blocks(criteria *traceCriteria) (first, last uint64, err 
 	return first, last, nil
 }
 
-// limited calls run, within the rate limit of the client and with the maximum
-// duration of a trace.
+// limited applies the client's rate limit, and then calls run with the maximum duration
+// of a trace.
 func (t *traceMethods) limited(ctx context.Context, run func(context.Context) error) error {
 	if err := t.limits.call(ctx, "debug", 0); err != nil {
 		return err
@@ -133,9 +134,8 @@ func (t *traceMethods) limited(ctx context.Context, run func(context.Context) er
 	return run(ctx)
 }
 
-// run executes the transactions of a block from index first up to, but not
-// including, index last. It adds their traces to an answer until the answer is
-// complete.
+// run executes the transactions from index first up to, but not including, index last
+// of a block. It adds their traces to an answer until the answer is complete.
 func (t *traceMethods) run(ctx context.Context, b *node.Block, first, last int, answer *traceAnswer) error {
 	return t.executeAll(ctx, b, first, last, parts{trace: true}, func(x *executed) (more bool, err error) {
 		err = answer.add(x.traces)
@@ -143,8 +143,8 @@ func (t *traceMethods) run(ctx context.Context, b *node.Block, first, last int, 
 	})
 }
 
-// executed is the result of executing a transaction again. It contains only the
-// parts that the client wants.
+// executed is the result of executing a transaction again, with the requested parts
+// only.
 type executed struct {
 	traces   []*flatTrace
 	output   []byte // of the first call
@@ -152,8 +152,8 @@ type executed struct {
 	diffSize int // about that of the JSON, in bytes
 }
 
-// executeAll executes transactions of a block in order, and passes the result of
-// each to the function each, until that function returns false or an error.
+// executeAll executes transactions of a block in order, and calls each with every
+// result. It stops when each returns false or an error.
 func (t *traceMethods) executeAll(ctx context.Context, b *node.Block, first, last int, p parts, each func(*executed) (more bool, err error)) error {
 	if first == last {
 		return nil
@@ -174,8 +174,7 @@ func (t *traceMethods) executeAll(ctx context.Context, b *node.Block, first, las
 	return nil
 }
 
-// execute runs a transaction again on the state before it, and collects the parts
-// that the client wants.
+// execute runs a transaction on the state before it, and collects the requested parts.
 func (t *traceMethods) execute(ctx context.Context, b *node.Block, index int, sdb *state.StateDB, block vm.BlockContext, p parts) (*executed, error) {
 	tx, config := b.Transactions()[index], t.node.ChainConfig()
 	msg, err := core.TransactionToMessage(tx, t.signer, b.BaseFee())
@@ -225,8 +224,8 @@ func tooManyTraces(most int) error {
 	return codedError{fmt.Errorf("the traces have more than %d bytes", most), codeTooMany}
 }
 
-// traceAnswer collects the traces for an answer. If there are criteria, it collects
-// only the traces that match.
+// traceAnswer collects traces for an answer: all traces, or those that match the
+// criteria.
 type traceAnswer struct {
 	criteria *traceCriteria
 	most     int // bytes
@@ -268,8 +267,7 @@ func (a *traceAnswer) result(err error) ([]*flatTrace, error) {
 	return append([]*flatTrace{}, a.traces...), nil
 }
 
-// matches reports whether a trace matches the lists of senders and receivers in the
-// criteria.
+// matches reports whether a trace matches the senders and receivers in the criteria.
 func (c *traceCriteria) matches(t *flatTrace) bool {
 	from, to := t.ends()
 	inFrom, inTo := slices.Contains(c.FromAddress, from), to != nil && slices.Contains(c.ToAddress, *to)

@@ -14,12 +14,12 @@ import (
 	"github.com/jamq/jamq/evmrollup/node"
 )
 
-// callTrace is the trace of a call, or of the creation or destruction of a
-// contract, in OpenEthereum's format.
+// callTrace is the trace of a call, or of a contract that was created or destroyed, in
+// OpenEthereum's format.
 type callTrace struct {
 	Action traceAction `json:"action"`
 	Error  string      `json:"error,omitempty"`
-	// Result is nil for a destruction, and for a call that failed without a revert.
+	// Result is nil if the contract was destroyed, or if the call failed without a revert.
 	Result       *traceResult `json:"result"`
 	Subtraces    int          `json:"subtraces"`    // number of traces directly below
 	TraceAddress []int        `json:"traceAddress"` // the position in each trace above
@@ -38,8 +38,8 @@ type flatTrace struct {
 	to   common.Address // the receiver, or the address of the contract to create
 }
 
-// traceAction describes the action of a trace, for example which contract was
-// called. Which fields are set depends on the type of the trace.
+// traceAction describes what a trace is about, for example which contract was called.
+// The type of the trace determines which fields are set.
 type traceAction struct {
 	From           *common.Address `json:"from,omitempty"`
 	To             *common.Address `json:"to,omitempty"`
@@ -62,11 +62,11 @@ type traceResult struct {
 	Code    *hexutil.Bytes  `json:"code,omitempty"`
 }
 
-// emptyTrace is the approximate size of the JSON of a trace without data, in bytes.
+// emptyTrace is the approximate JSON size of a trace without data, in bytes.
 const emptyTrace = 600
 
-// ends returns the sender and the receiver of a trace. The receiver is nil if a
-// contract could not be created.
+// ends returns the sender and the receiver of a trace. The receiver is nil if the trace
+// is of a contract that could not be created.
 func (t *flatTrace) ends() (from common.Address, to *common.Address) {
 	switch {
 	case t.Type == "suicide":
@@ -79,10 +79,10 @@ func (t *flatTrace) ends() (from common.Address, to *common.Address) {
 	return *t.Action.From, to
 }
 
-// flatTracer collects the traces of a transaction. It is used instead of
-// go-ethereum's flatCallTracer for two reasons. That tracer does not limit its
-// size, and it counts the gas that a transaction needs before its first
-// instruction, which OpenEthereum and the other nodes do not count.
+// flatTracer collects the traces of a transaction. It replaces go-ethereum's
+// flatCallTracer, which has two faults here: its result can become too large, and it
+// counts the gas that a transaction needs before its first instruction, which
+// OpenEthereum and the other nodes do not count.
 type flatTracer struct {
 	block       *node.Block
 	index       int // of the transaction
@@ -96,8 +96,8 @@ type flatTracer struct {
 // hook adds the hooks of this tracer to hooks.
 func (f *flatTracer) hook(hooks *tracing.Hooks) { hooks.OnEnter, hooks.OnExit = f.enter, f.exit }
 
-// take counts n bytes of a trace. If the traces become too large, take stops the
-// execution and returns false.
+// take adds n bytes to the size of a trace. If the traces become too large, take stops
+// the execution and returns false.
 func (f *flatTracer) take(t *flatTrace, n int) bool {
 	if f.left -= n; f.left < 0 {
 		f.stop()
@@ -173,8 +173,7 @@ func (f *flatTracer) exit(_ int, output []byte, gasUsed uint64, err error, _ boo
 }
 
 // traceError returns OpenEthereum's text for an error, or go-ethereum's text if
-// OpenEthereum has none. builtIn is true if the error comes from a precompiled
-// contract.
+// OpenEthereum has none. builtIn is true for an error of a precompiled contract.
 func traceError(err error, builtIn bool) string {
 	var (
 		under   *vm.ErrStackUnderflow
@@ -186,8 +185,8 @@ func traceError(err error, builtIn bool) string {
 	}
 	switch {
 	case strings.HasSuffix(err.Error(), vm.ErrWriteProtection.Error()):
-		// go-ethereum notices this error when it computes the gas of the instruction, and the error
-		// then also wraps ErrOutOfGas.
+		// This error also wraps ErrOutOfGas, because go-ethereum notices it when it
+		// computes the gas of the instruction.
 		return vm.ErrWriteProtection.Error()
 	case is(vm.ErrExecutionReverted):
 		return "Reverted"

@@ -12,8 +12,8 @@ import (
 	"github.com/jamq/jamq/evmrollup/node"
 )
 
-// replayed is the answer for a transaction that was executed again, in
-// OpenEthereum's format. Parts that the client does not want are empty.
+// replayed is the answer for a replayed transaction, in OpenEthereum's format. Parts
+// that the client did not request are empty.
 type replayed struct {
 	Output    hexutil.Bytes `json:"output"`    // of the first call
 	StateDiff stateDiff     `json:"stateDiff"` // nil: not wanted
@@ -26,7 +26,7 @@ type replayed struct {
 // parts are the parts of an answer that a client can request.
 type parts struct{ trace, stateDiff bool }
 
-// errVMTrace is returned if a client wants the part vmTrace, which the node does not support.
+// errVMTrace is returned to a client that requests vmTrace, which is not supported.
 var errVMTrace = codedError{errors.New("vmTrace is not supported: want trace or stateDiff; debug_traceTransaction without a tracer returns each instruction"), CodeUnsupported}
 
 // partsOf parses the names of the parts that a client requests.
@@ -46,9 +46,9 @@ func partsOf(names []string) (p parts, err error) {
 	return p, nil
 }
 
-// ReplayTransaction implements trace_replayTransaction. names are the parts that
-// the client wants: "trace" and "stateDiff". The answer is null if the transaction
-// is not in a block.
+// ReplayTransaction implements trace_replayTransaction. names are the parts that the
+// client requests: "trace" and "stateDiff". The answer is null if the transaction is
+// not in a block.
 func (t *traceMethods) ReplayTransaction(ctx context.Context, hash common.Hash, names []string) (_ *replayed, err error) {
 	defer ledger.Recover(&err)
 	p, err := partsOf(names)
@@ -67,7 +67,7 @@ func (t *traceMethods) ReplayTransaction(ctx context.Context, hash common.Hash, 
 }
 
 // ReplayBlockTransactions implements trace_replayBlockTransactions. It executes all
-// transactions of a block again. It returns null for a block that does not exist.
+// transactions of a block again. It returns null if the block does not exist.
 func (t *traceMethods) ReplayBlockTransactions(ctx context.Context, at rpc.BlockNumberOrHash, names []string) (_ []*replayed, err error) {
 	defer ledger.Recover(&err)
 	p, err := partsOf(names)
@@ -89,9 +89,8 @@ func (t *traceMethods) ReplayBlockTransactions(ctx context.Context, at rpc.Block
 	return all, err
 }
 
-// replay executes the transactions of a block from index first up to, but not
-// including, index last. All answers together have at most Config.BatchBytes
-// bytes.
+// replay executes transactions of a block again, from index first up to, but not
+// including, index last. The answer has at most Config.BatchBytes bytes.
 func (t *traceMethods) replay(ctx context.Context, b *node.Block, first, last int, p parts) ([]*replayed, error) {
 	all, left := []*replayed{}, t.cfg.BatchBytes
 	err := t.limited(ctx, func(ctx context.Context) error {

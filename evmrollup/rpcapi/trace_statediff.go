@@ -13,8 +13,7 @@ import (
 // format.
 type stateDiff map[common.Address]*accountDiff
 
-// accountDiff has the changes of one account, each in the form that change returns. Storage has
-// only the changed slots.
+// accountDiff has the changes of one account in JSON. Storage has only changed slots.
 type accountDiff struct {
 	Balance any                 `json:"balance"`
 	Code    any                 `json:"code"`
@@ -22,9 +21,9 @@ type accountDiff struct {
 	Storage map[common.Hash]any `json:"storage"`
 }
 
-// change returns the JSON for a value before and after a transaction. If the value
-// is the same, the result is "=". Otherwise it is an object with the key "+" if the
-// account is new, "-" if the account no longer exists, and "*" in all other cases.
+// change returns the JSON for a value that a transaction may have changed. For the same
+// value it is "=". Otherwise it is an object whose key is "+" if the account is new,
+// "-" if the account no longer exists, and "*" in all other cases.
 func change(from, to string, existed, exists bool) any {
 	switch {
 	case !existed:
@@ -37,8 +36,8 @@ func change(from, to string, existed, exists bool) any {
 	return map[string]map[string]string{"*": {"from": from, "to": to}}
 }
 
-// account contains the values of an account before a transaction, and the slots
-// that the transaction has written.
+// account is an account before a transaction, with the slots that the transaction
+// writes.
 type account struct {
 	balance *big.Int
 	nonce   uint64
@@ -55,9 +54,9 @@ func accountOf(sdb *state.StateDB, address common.Address) *account {
 // exists reports whether the account is not empty (EIP-161).
 func (a *account) exists() bool { return a.balance.Sign() != 0 || a.nonce != 0 || len(a.code) > 0 }
 
-// diffTracer records accounts as they were before a transaction changed them. The
-// result compares them with the state after the transaction, so changes that the
-// transaction has undone do not appear.
+// diffTracer records each account before a transaction changes it for the first time.
+// The result compares the records with the state after the transaction, so changes that
+// the transaction has undone do not appear.
 type diffTracer struct {
 	sdb    *state.StateDB
 	before map[common.Address]*account
@@ -88,9 +87,9 @@ func (d *diffTracer) hook(hooks *tracing.Hooks) {
 	}
 }
 
-// at returns the record of an account as it was before its first change. first
-// is true if the record is new. The caller must then set the value that has
-// just changed to its old value.
+// at returns the record of an account before its first change. If first is true, the
+// record is new, and the caller must put back the old value of the field that has just
+// changed.
 func (d *diffTracer) at(address common.Address) (a *account, first bool) {
 	if a := d.before[address]; a != nil {
 		return a, false
@@ -100,8 +99,8 @@ func (d *diffTracer) at(address common.Address) (a *account, first bool) {
 	return a, true
 }
 
-// result compares the recorded accounts with the state after the transaction. size
-// is the approximate size of the JSON, in bytes.
+// result compares the recorded accounts with the state after the transaction. size is
+// the approximate size of the result in JSON, in bytes.
 func (d *diffTracer) result() (diff stateDiff, size int) {
 	diff = make(stateDiff, len(d.before))
 	for address, from := range d.before {

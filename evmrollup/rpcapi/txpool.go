@@ -12,9 +12,9 @@ import (
 	"github.com/jamq/jamq/evmrollup/internal/ledger"
 )
 
-// txpoolMethods implements the namespace txpool. In its answers, "pending" contains
-// the transactions that follow the nonce of their sender without a gap, and
-// "queued" contains those behind a gap.
+// txpoolMethods implements the namespace txpool. In its answers, "pending" contains the
+// transactions whose nonces follow the account's nonce without a gap, and "queued"
+// contains those behind a gap.
 type txpoolMethods struct{ *api }
 
 // Status implements txpool_status. It returns the numbers of pending and queued
@@ -27,8 +27,8 @@ func (a *txpoolMethods) Status(ctx context.Context) (map[string]hexutil.Uint, er
 	return map[string]hexutil.Uint{"pending": hexutil.Uint(pending), "queued": hexutil.Uint(queued)}, nil
 }
 
-// ContentFrom implements txpool_contentFrom. It returns the transactions of one
-// sender in the pool, with their nonces in decimal as the keys.
+// ContentFrom implements txpool_contentFrom. It returns the pool's transactions from
+// one sender. The keys are their nonces in decimal.
 func (a *txpoolMethods) ContentFrom(ctx context.Context, sender common.Address) (_ map[string]map[string]object, err error) {
 	defer ledger.Recover(&err)
 	all, err := a.Content(ctx)
@@ -44,8 +44,8 @@ func (a *txpoolMethods) ContentFrom(ctx context.Context, sender common.Address) 
 	return content, nil
 }
 
-// Content implements txpool_content. It returns all transactions in the pool, first
-// by the sender's address and then by the nonce in decimal.
+// Content implements txpool_content. It returns all transactions in the pool, grouped
+// by sender address and then by nonce in decimal.
 func (a *txpoolMethods) Content(ctx context.Context) (_ map[string]map[string]map[string]object, err error) {
 	defer ledger.Recover(&err)
 	if answer, asked, err := askLeader[map[string]map[string]map[string]object](ctx, a.api, "txpool_content"); asked {

@@ -9,24 +9,24 @@ import (
 	"github.com/jamq/jamq/canonical/proof"
 )
 
-// MaxFinal is the maximum size of a FinalAccount in bytes of JSON. An account with
+// MaxFinal is the maximum size of a FinalAccount in JSON, in bytes. An account with
 // 1,024 slots needs several megabytes.
 const MaxFinal = 16 << 20
 
-// FinalAccount is an account in the state after a final rollup block, together with
-// its proofs. It is the answer of jam_getAccountProof. It proves the account as of
-// that block, but it does not prove that the block is the newest one.
+// FinalAccount is an account in the state after a final rollup block, together with its
+// proofs. It is the answer of jam_getAccountProof. It does not prove that the block is
+// the newest final block.
 type FinalAccount struct {
-	// Block proves that the block is final. It contains the root of the state after the block.
+	// Block proves that the block is final, and contains the root of the state after it.
 	Block *proof.Document `json:"block"`
 	// Account is the account with proofs under that root.
 	Account *Account `json:"account"`
 }
 
-// ParseFinal decodes a FinalAccount of at most MaxFinal bytes. Apart from white
-// space, the text must be exactly the text that encoding/json writes. ParseFinal
-// does not verify any proof. The error wraps ErrInvalid or, for the document about
-// the block, proof.ErrMalformed.
+// ParseFinal decodes a FinalAccount of at most MaxFinal bytes. Apart from white space,
+// the text must be exactly the text that encoding/json writes. ParseFinal does not
+// verify any proof. The error wraps ErrInvalid, or proof.ErrMalformed if the proof of
+// the block cannot be decoded.
 func ParseFinal(data []byte) (*FinalAccount, error) {
 	if len(data) > MaxFinal {
 		return nil, fmt.Errorf("%w: %d bytes, want at most %d", ErrInvalid, len(data), MaxFinal)
@@ -50,7 +50,7 @@ func ParseFinal(data []byte) (*FinalAccount, error) {
 }
 
 // canonical reports whether text is, apart from white space, the JSON that a node
-// writes for f.
+// writes.
 func (f *FinalAccount) canonical(text []byte) bool {
 	var have bytes.Buffer
 	if err := json.Compact(&have, text); err != nil {
@@ -65,11 +65,10 @@ func (f *FinalAccount) canonical(text []byte) bool {
 	})
 }
 
-// Verify checks that the block is final and that the account is in the state after
-// the block. The caller must also compare the address and the slots with its
-// request, as after Account.Verify. The error wraps those of
-// proof.Document.VerifyBlock, or ErrInvalid; the result then has only the steps
-// that were verified. Verify is safe for concurrent use.
+// Verify checks that the block is final and that the account is in the state after the
+// block. The caller must also compare the address and the slots with its request. The
+// error wraps those of proof.Document.VerifyBlock, or ErrInvalid; the result then has
+// only the steps that were verified. Verify is safe for concurrent use.
 func (f *FinalAccount) Verify(trust *proof.Trust) (proof.Result, error) {
 	if f.Block == nil || f.Account == nil {
 		return proof.Result{}, fmt.Errorf("%w: the block or the account is missing", ErrInvalid)

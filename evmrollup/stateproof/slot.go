@@ -9,8 +9,8 @@ import (
 	"github.com/ethereum/go-ethereum/common/hexutil"
 )
 
-// ErrSlotLength and ErrSlotDigits are returned by ParseSlot if a text is not a
-// slot. Their texts are those of geth.
+// ErrSlotLength and ErrSlotDigits are returned by ParseSlot for a text that is not a
+// slot. The texts of both errors are those of geth.
 var (
 	ErrSlotLength = errors.New("storage key too long (want at most 32 bytes)")
 	ErrSlotDigits = errors.New("invalid hex in storage key")
@@ -33,9 +33,8 @@ func ParseSlot(text string) (common.Hash, error) {
 	return common.BytesToHash(raw), nil
 }
 
-// keyOf returns the text of a slot in an answer, as geth writes it: with all 32
-// bytes in hexadecimal if the client wrote 32 bytes, and otherwise as a number
-// without leading zeros.
+// keyOf returns the text of a slot in an answer, as geth writes it. If the client wrote
+// all 32 bytes, so does keyOf; otherwise it writes a number without leading zeros.
 func keyOf(text string, slot common.Hash) string {
 	digits := strings.TrimPrefix(strings.TrimPrefix(text, "0x"), "0X")
 	if (len(digits)+1)/2 == common.HashLength {

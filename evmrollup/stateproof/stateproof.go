@@ -33,12 +33,11 @@ import (
 	"github.com/jamq/jamq/statedb"
 )
 
-// ErrInvalid is returned if the proofs in an answer do not prove the values in the
-// answer.
+// ErrInvalid is returned if a proof is wrong, or does not prove the values beside it.
 var ErrInvalid = errors.New("stateproof: invalid proof")
 
-// Account is an account with some slots of its storage, and with proofs of all
-// these values. It is the answer of eth_getProof.
+// Account is an account with some slots of its storage, and with proofs of all these
+// values. It is the answer of eth_getProof.
 type Account struct {
 	Address      common.Address  `json:"address"`      // of the account
 	AccountProof []hexutil.Bytes `json:"accountProof"` // the parts of the tree that prove it
@@ -49,9 +48,9 @@ type Account struct {
 	StorageProof []Slot          `json:"storageProof"` // the slots, in the order of the call
 }
 
-// StorageAt returns the value of a storage slot, given in hexadecimal. Call it after
-// Verify, because it checks no proof. The error wraps ErrInvalid if the account does not
-// contain the slot; otherwise it is one of ParseSlot.
+// StorageAt returns the value of a storage slot, given in hexadecimal. Call Verify
+// first, because StorageAt checks no proof. The error wraps ErrInvalid if the account
+// does not contain the slot, and is that of ParseSlot if the text is not a slot.
 func (a *Account) StorageAt(slot string) (*hexutil.Big, error) {
 	want, err := ParseSlot(slot)
 	if err != nil {
@@ -115,10 +114,10 @@ func proofOf(view *statedb.View) ([]hexutil.Bytes, error) {
 	return []hexutil.Bytes{witness.Encode()}, nil
 }
 
-// Verify checks that the proofs lead to the given root of a state and prove all
-// values. Verify does not know the request, so the caller must compare Address and
-// the keys of the slots with the request. The error wraps ErrInvalid. Verify is
-// safe for concurrent use.
+// Verify checks that the proofs lead to the given state root and prove all values.
+// Verify does not know what the caller has requested, so the caller must compare
+// Address and the keys of the slots with its request. The error wraps ErrInvalid.
+// Verify is safe for concurrent use.
 func (a *Account) Verify(root common.Hash) error {
 	if a.StorageHash != root {
 		return fmt.Errorf("%w: storageHash is %s, want the root of the state %s", ErrInvalid, a.StorageHash, root)
@@ -165,8 +164,8 @@ func (s *Slot) verify(addr common.Address, root common.Hash) error {
 	})
 }
 
-// read calls check with a view that contains only the values of a proof. It returns
-// an error if the proof contains a value that check does not read.
+// read calls check with a view that contains only the values of a proof. It returns an
+// error if the proof contains a value that check does not read.
 func read(proof []hexutil.Bytes, root common.Hash, check func(*statedb.View) error) error {
 	if len(proof) != 1 {
 		return fmt.Errorf("%d elements of the proof, want 1", len(proof))

@@ -12,9 +12,9 @@ import (
 	"github.com/cockroachdb/pebble"
 )
 
-// WriteCopy writes the blocks and states of the directory, as they are at one
-// moment, so that ReadCopy can restore them on another machine. The copy does not
-// include the builder's log. WriteCopy can be called while the directory is in use.
+// WriteCopy writes the blocks and states of the directory, as they are at one moment,
+// to w. ReadCopy can restore them on another machine. The copy does not include the
+// builder's log. WriteCopy can be called while the directory is in use.
 func (s *Store) WriteCopy(w io.Writer) (err error) {
 	dir, err := os.MkdirTemp(s.dir, "copy-")
 	if err != nil {
@@ -36,7 +36,7 @@ func (s *Store) WriteCopy(w io.Writer) (err error) {
 	return archive.Close()
 }
 
-// copyEnd is the name of the last file in a copy. A copy without this file is incomplete.
+// copyEnd names the last file in a copy, without which the copy is incomplete.
 const copyEnd = "end of the copy"
 
 // Exists reports whether a directory has a database.
@@ -80,8 +80,8 @@ func ReadCopy(dir string, r io.Reader) (err error) {
 }
 
 // exchange replaces the database in a directory by another one, and removes the old
-// database with its log. If the process ends in the middle, the directory may have
-// no database.
+// database with its log. If the process ends in the middle, the directory may have no
+// database.
 func exchange(dir, database string) error {
 	old, err := os.MkdirTemp(dir, "copy-")
 	if err != nil {
@@ -100,7 +100,7 @@ func exchange(dir, database string) error {
 var errName = errors.New("unexpected file")
 
 // writeFile writes one file of a copy to a directory. It refuses folders, because a
-// database has no folders.
+// database contains none.
 func writeFile(dir string, header *tar.Header, content io.Reader) error {
 	if header.Typeflag != tar.TypeReg || strings.ContainsAny(header.Name, `/\`) || !filepath.IsLocal(header.Name) {
 		return fmt.Errorf("%w: %.80q", errName, header.Name)

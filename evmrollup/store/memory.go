@@ -11,8 +11,8 @@ import (
 	"github.com/jamq/jamq/statedb"
 )
 
-// Memory is a data directory in memory, for tests. It outlives the node that uses
-// it, so that a test can restart the node.
+// Memory is a data directory in memory, for tests. It outlives the node that uses it,
+// so that a test can restart the node.
 type Memory struct {
 	log    journal.Memory
 	ledger *Keys

@@ -14,9 +14,9 @@ import (
 // ErrSettings is returned if a directory was used with different settings before.
 var ErrSettings = errors.New("store: the data directory was used with other settings; start the node with those of before, or with a new directory")
 
-// Setting is a value in a node's configuration that must be the same at every
-// start. With a different value, the data in the directory would be wrong. For
-// example, blocks that one service has received are not final for another service.
+// Setting is a value in a node's configuration that must be the same at every start,
+// because the data in the directory is wrong for any other value. For example, blocks
+// that one service has received are not final for another service.
 type Setting struct {
 	Name  string // in words that operators know
 	Value string // as text
@@ -46,8 +46,8 @@ func (s *Store) Bind(settings ...Setting) error {
 	return all.Sync()
 }
 
-// compareSettings returns an error that names every setting whose value differs
-// from the one in a database. It accepts a setting that is not in the database yet.
+// compareSettings returns an error that names every setting whose value differs from
+// the value in the database. It accepts settings that are not in the database yet.
 func compareSettings(db *pebble.DB, settings []Setting) error {
 	all := &keys{pebbledb.Borrow(db, nil), nil}
 	var differ []string

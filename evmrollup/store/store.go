@@ -1,6 +1,6 @@
-// Package store keeps the data directory of an EVM rollup. It is one Pebble
-// database with the log of the rollup's builder, the final blocks and the states,
-// whose writes become durable in one common order.
+// Package store keeps the data directory of an EVM rollup: one Pebble database with the
+// log of the rollup's builder, the final blocks and the states. Writes to all three
+// become durable in the order in which they are made.
 package store
 
 import (
@@ -25,36 +25,36 @@ import (
 )
 
 var (
-	// ErrDisk is returned after the disk has failed, for example because it is full. When the
-	// disk works again, the directory must be opened again.
+	// ErrDisk is returned after the disk has failed, for example because it is full. The
+	// directory must be opened again when the disk works again.
 	ErrDisk = pebbledb.ErrDisk
 	// ErrVersion is returned if a different version of this package has written the directory.
 	ErrVersion = errors.New("store: the data directory has another version; drain and export the node with the program that wrote it, and import the file into a new directory")
 )
 
-// version is the version of the database's layout, and versionKey is the key under
-// which it is stored. No other key begins with the same letter.
+// version is the version of the database layout, stored under versionKey. No other key
+// begins with the same letter.
 const (
 	version    = "8"
 	versionKey = "version"
 )
 
 // memTable is the size of Pebble's memory table in bytes. A restart reads up to two
-// such tables from Pebble's log, so a smaller table makes restarts faster: with the
-// recommended 32 MiB, the restart of a chain with 100,000 transactions needed 1.6
-// times as much processor time. A small table is enough here, because a node writes
-// mostly in the order of the keys and seldom overwrites them.
+// such tables from Pebble's log, so a smaller table makes restarts faster. With the
+// recommended 32 MiB, restarting a chain with 100,000 transactions needed 1.6 times as
+// much processor time. A small table is enough here, because a node writes mostly in
+// the order of the keys and seldom overwrites them.
 const memTable = 8 << 20
 
-// filterBits is the number of bits per key in the filter of a table. With this
-// number, one in 100 reads of a missing key reads the table in vain.
+// filterBits is the number of bits per key in a table's bloom filter. With this number,
+// one in 100 reads of a missing key reads the table in vain.
 const filterBits = 10
 
-// Store is an open data directory. A nil Store stands for a node without a
-// directory: Err returns nil, and Close does nothing.
+// Store is an open data directory. A nil *Store stands for a node without a directory:
+// Err returns nil, and Close does nothing.
 type Store struct {
-	// Log is the builder's log, Ledger stores the final blocks, and States stores the states.
-	// Their writes become durable in one common order.
+	// Log is the builder's log, Ledger stores the final blocks, and States stores the
+	// states. Writes to all three become durable in the order in which they are made.
 	Log    builder.Log
 	Ledger ledger.Disk
 	States statedb.Disk
@@ -67,11 +67,11 @@ type Store struct {
 // journalPrefix is the prefix of the database keys of the log.
 const journalPrefix = "log/"
 
-// Open opens a data directory, or creates it. Only one process can use a directory
-// at a time. Errors wrap ErrVersion, or ErrSettings if an earlier start had
-// different settings. Other errors are those of pebblejournal and of pebbledb.Open,
-// such as ErrInUse and ErrMissing. Open does not change a directory that has a
-// different version, different settings or a missing file.
+// Open opens a data directory, or creates it. Only one process can use a directory at a
+// time. Errors wrap ErrVersion, or ErrSettings if an earlier start had different
+// settings. Other errors are those of pebblejournal and of pebbledb.Open, such as
+// ErrInUse and ErrMissing. A directory with a different version, different settings or
+// a missing file does not change.
 func Open(dir string, log *slog.Logger, settings ...Setting) (*Store, error) {
 	logDir := filepath.Join(dir, "log")
 	db, err := openDatabase(filepath.Join(dir, "db"), logDir, settings)
@@ -96,14 +96,14 @@ func Open(dir string, log *slog.Logger, settings ...Setting) (*Store, error) {
 	return s, nil
 }
 
-// openDatabase checks and opens the database. The directory of the log is always
-// created after the database. If the log exists without a database, the database
-// was therefore lost, and openDatabase does not create a new one.
+// openDatabase checks and opens the database. If the directory of the log exists
+// without a database, openDatabase does not create a new database, because the old one
+// was lost: the directory of the log is always created after the database.
 func openDatabase(dir, logDir string, settings []Setting) (*pebbledb.DB, error) {
 	_, err := os.Stat(logDir)
 	options := &pebble.Options{
 		MemTableSize: memTable, Logger: pebbledb.Silent, ErrorIfNotExists: err == nil,
-		// With the filters of a table, a read skips the tables that do not have its key.
+		// The filters let a read skip tables that do not have its key.
 		Levels: []pebble.LevelOptions{{FilterPolicy: bloom.FilterPolicy(filterBits), FilterType: pebble.TableFilter}},
 	}
 	return pebbledb.Open(dir, options, checkVersion, func(db *pebble.DB) error {
@@ -142,8 +142,8 @@ func (s *Store) setVersion() error {
 	return meta.Sync()
 }
 
-// Err returns the reason for which nothing can be written any more, or nil. If the
-// disk is the reason, the error wraps ErrDisk.
+// Err returns the reason why nothing can be written any more, or nil. If the disk has
+// failed, the error wraps ErrDisk.
 func (s *Store) Err() error {
 	if s == nil || s.db == nil {
 		return nil

@@ -1,13 +1,13 @@
-// Package feed has the code that the feeds of submit/jip2 and submit/jamnps
-// share. A feed follows a JAM chain and delivers its blocks to a sink, which is
-// usually a builder. This package contains:
+// Package feed contains the code that the feeds of submit/jip2 and submit/jamnps share.
+// A feed follows a JAM chain and delivers its blocks to a sink, which is usually a
+// builder. This package contains:
 //
-//   - [Loop], which calls a feed's catch-up function again and again and
-//     records the feed's health
-//   - [Chain], which sends the sink messages about blocks that it already has:
-//     a new best block, and finality
-//   - [Contradiction], which decides when a feed gives up a node that
-//     contradicts the delivered blocks
+//   - [Loop], which calls a feed's catch-up function again and again and records
+//     the feed's health
+//   - [Chain], which sends the sink messages about blocks that the sink already
+//     has: a new best block, and finality
+//   - [Contradiction], which decides when a feed gives up a node that contradicts
+//     the delivered blocks
 package feed
 
 import (
@@ -24,28 +24,27 @@ import (
 	"github.com/jamq/jamq/submit"
 )
 
-// ErrSink marks an error of the sink. Follow ends with such an error, because
+// ErrSink is wrapped by an error of the sink. Follow ends with such an error, because
 // the feed cannot leave out the block that the sink has refused.
 var ErrSink = errors.New("feed: block not taken")
 
-// Loop runs a feed's Follow, at most once at a time, and records the feed's
-// health. The zero value is ready to use. Its methods are safe for concurrent
-// use.
+// Loop runs a feed's Follow, only once at a time, and records the feed's health. The
+// zero value is ready to use. Its methods are safe for concurrent use.
 type Loop struct {
 	mu     sync.Mutex
 	health submit.FeedHealth
 }
 
-// Health returns the health as far as the loop knows it. The feed itself adds
-// the blocks and the nodes.
+// Health returns the part of the health that the loop records. The feed itself adds the
+// blocks and the nodes.
 func (l *Loop) Health() submit.FeedHealth {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.health
 }
 
-// Begin claims the loop for one run. It returns false if the loop is already
-// running; otherwise the caller must call End.
+// Begin claims the loop for one run, which the caller must end with End. It returns
+// false if the loop is already running.
 func (l *Loop) Begin() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -77,8 +76,8 @@ func (l *Loop) NoteAnswer(took time.Duration) {
 	l.health.AnswerTime = took
 }
 
-// NoteContradiction counts err if it wraps submit.ErrContradiction. A feed
-// calls it when it ignores something that a node has sent.
+// NoteContradiction counts err if it wraps submit.ErrContradiction. A feed calls it
+// when it ignores a message from a node because of a contradiction.
 func (l *Loop) NoteContradiction(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -92,14 +91,14 @@ func (l *Loop) noteContradiction(err error) {
 	}
 }
 
-// Run calls catchUp again and again until it returns an error that wraps one of
-// fatal, or wait returns false. After any other error, Run tries again, and
-// logs at most one such error in each LogEvery. Run passes to wait whether
-// catchUp has failed. At least a 64th of a slot passes between two calls, so
-// that a node whose head changes all the time does not use up the processor.
+// Run calls catchUp again and again until catchUp returns an error that wraps one of
+// fatal, or wait returns false. After any other error, Run tries again, and logs at
+// most one such error in each LogEvery. wait receives whether catchUp has failed. At
+// least a 64th of a slot passes between two calls, so that a node whose head changes
+// all the time does not use up the processor.
 //
-// If ctx has ended, Run returns the error of ctx. Otherwise it returns the
-// fatal error or, if wait has returned false, the error ended.
+// If ctx has ended, Run returns the error of ctx. Otherwise it returns the fatal error
+// or, if wait has returned false, the error ended.
 func (l *Loop) Run(ctx context.Context, log *slog.Logger, slot time.Duration, catchUp func() error, wait func(failed bool) bool, ended error, fatal ...error) error {
 	var seldom Seldom
 	logged := false
@@ -164,16 +163,15 @@ func isAny(err error, targets []error) bool {
 // problem.
 const LogEvery = time.Minute
 
-// Seldom limits log messages about problems that a node can cause as often as
-// it likes, so that a faulty node cannot fill the log. The zero value is ready
-// to use. Seldom is safe for concurrent use.
+// Seldom limits log messages about problems that a faulty node can cause at any rate,
+// so that it cannot fill the log. The zero value is ready to use. Seldom is safe for
+// concurrent use.
 type Seldom struct {
 	mu   sync.Mutex
 	last time.Time
 }
 
-// Do calls log, unless it has already called a log function within the last
-// LogEvery.
+// Do calls log, unless it has already called a function within the last LogEvery.
 func (s *Seldom) Do(log func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -185,17 +183,17 @@ func (s *Seldom) Do(log func()) {
 
 // Chain gives this package access to the blocks that a feed has delivered.
 type Chain[T any] struct {
-	// Tree has the delivered blocks. Mu is the feed's lock, which must be held
-	// while Tree changes.
+	// Tree contains the delivered blocks. Mu is the feed's lock, which must be held while
+	// Tree changes.
 	Tree *headers.Tree[T]
 	Mu   *sync.Mutex
 	// Loop is the feed's loop, which records changes of the best block.
 	Loop *Loop
 }
 
-// MakeBest makes a block that was delivered earlier the best block, and reports
-// this to the sink. The sink already knows the block, so only its head changes.
-// accumulated is the value of Block.AccumulatedKnown in the feed's blocks.
+// MakeBest makes a delivered block the best block again and informs the sink. The sink
+// already has the block, so only its head changes. accumulated is the value of
+// Block.AccumulatedKnown in the feed's blocks.
 func (c Chain[T]) MakeBest(ctx context.Context, to submit.ChainSink, n *headers.Block[T], accumulated bool) error {
 	block := jamq.Block{Hash: n.Hash, Slot: n.Slot, AccumulatedKnown: accumulated}
 	if n.Parent != nil {
@@ -211,10 +209,10 @@ func (c Chain[T]) MakeBest(ctx context.Context, to submit.ChainSink, n *headers.
 	return nil
 }
 
-// Finalize reports to the sink that a delivered block is final, and returns
-// true. If the block is nil, or not newer than the finalized block, it does
-// nothing and returns false. If the block does not descend from the finalized
-// block, Finalize returns an error that wraps lost.
+// Finalize informs the sink that a delivered block is final, and returns true. If the
+// block is nil, or not newer than the finalized block, Finalize does nothing and
+// returns false. If the block does not descend from the finalized block, Finalize
+// returns an error that wraps lost.
 func (c Chain[T]) Finalize(ctx context.Context, to submit.ChainSink, n *headers.Block[T], lost error) (moved bool, err error) {
 	final := c.Tree.Finalized()
 	switch {

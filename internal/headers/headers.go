@@ -1,7 +1,6 @@
-// Package headers keeps the tree of the blocks that a feed has delivered. The
-// tree has the finalized block, all blocks after it, and the blocks before it
-// that can still be anchors. The feeds of submit/jip2 and submit/jamnps use it.
-// It is not safe for concurrent use.
+// Package headers keeps the tree of the blocks that a feed has delivered: the finalized
+// block, all blocks after it, and the blocks before it that can still be anchors. The
+// feeds of submit/jip2 and submit/jamnps use it. It is not safe for concurrent use.
 package headers
 
 import (
@@ -13,13 +12,12 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// maxAhead is the maximum number of slots that a block may be ahead of the
-// host's clock. Without this limit, a node could invent a chain of any length,
-// and the feed would fetch all of it.
+// maxAhead is how many slots a block may be ahead of the host's clock. Without this
+// limit, a node could invent a chain of any length, and the feed would fetch all of it.
 const maxAhead = 100
 
-// CheckAhead returns an error if a slot lies too far ahead of the host's clock,
-// whose time is now. Feeds use it to refuse blocks that a node has invented.
+// CheckAhead returns an error if a slot is too far ahead of the host's clock, whose
+// time is now. Feeds use it to refuse blocks that a node has invented.
 func CheckAhead(clock jamq.SlotClock, now time.Time, slot jamq.Slot) error {
 	if at := clock.SlotAt(now); slot > at.Add(maxAhead) {
 		return fmt.Errorf("slot %d is ahead of the host's clock, which is at slot %d; want at most %d more", slot, at, maxAhead)
@@ -27,13 +25,13 @@ func CheckAhead(clock jamq.SlotClock, now time.Time, slot jamq.Slot) error {
 	return nil
 }
 
-// Block is a delivered block in a [Tree]. Hash and Slot identify the block, and
-// Note is data that the feed has attached to it.
+// Block is a delivered block in a [Tree]. Hash and Slot identify the block, and Note
+// contains data that the feed has attached to it.
 type Block[T any] struct {
 	Hash jamq.HeaderHash
 	Slot jamq.Slot
-	// Height is the parent's height plus 1. The heights of a tree begin at an
-	// arbitrary number.
+	// Height is the parent's height plus 1. The first height in a tree is arbitrary, so
+	// only differences have a meaning.
 	Height uint64
 	// Parent is the parent of the block, or nil for the oldest retained block.
 	Parent *Block[T]
@@ -49,14 +47,13 @@ func (b *Block[T]) Descends(ancestor *Block[T]) bool {
 	return b == ancestor
 }
 
-// Child returns a new block on top of b, without adding it to a tree: see
-// [Tree.Add].
+// Child returns a new block whose parent is b. [Tree.Add] then adds it to the tree.
 func (b *Block[T]) Child(hash jamq.HeaderHash, slot jamq.Slot, note T) *Block[T] {
 	return &Block[T]{Hash: hash, Slot: slot, Height: b.Height + 1, Parent: b, Note: note}
 }
 
-// Tree is the tree of delivered blocks, in which a feed finds the parent of
-// each new block. Create a tree with [New].
+// Tree is the tree of delivered blocks, in which a feed finds the parent of each new
+// block. [New] creates a tree.
 type Tree[T any] struct {
 	keep            uint64
 	blocks          map[jamq.HeaderHash]*Block[T]
@@ -64,20 +61,18 @@ type Tree[T any] struct {
 	resting         jamq.HeaderHash
 }
 
-// New returns a tree with a single final block, the root. recent is the length
-// of recent history: the number of blocks after an anchor that may report the
-// anchor's packages. best is the best block that the sink knew before a
-// restart, if it is newer than the root, or zero: see [Tree.BestHash].
+// New returns a tree with a single final block, the root. recent is the length of
+// recent history: the number of blocks after an anchor that may report the anchor's
+// packages. best is the best block that the sink knew before a restart, if it is newer
+// than the root, or zero: see [Tree.BestHash].
 func New[T any](root, best jamq.HeaderHash, slot jamq.Slot, recent int, note T) *Tree[T] {
 	keep := uint64(recent) + 1
-	// The height of the root leaves room for the blocks before it, which have
-	// smaller heights.
+	// The height of the root leaves room for smaller heights, for blocks before the root.
 	b := &Block[T]{Hash: root, Slot: slot, Height: keep, Note: note}
 	return &Tree[T]{keep: keep, blocks: map[jamq.HeaderHash]*Block[T]{root: b}, best: b, finalized: b, resting: best}
 }
 
-// Get returns the block with the given hash, or nil if the tree does not have
-// it.
+// Get returns the block with the given hash, or nil.
 func (t *Tree[T]) Get(hash jamq.HeaderHash) *Block[T] { return t.blocks[hash] }
 
 // Len returns the number of retained blocks.
@@ -92,9 +87,9 @@ func (t *Tree[T]) Best() *Block[T] { return t.best }
 // Finalized returns the newest final block.
 func (t *Tree[T]) Finalized() *Block[T] { return t.finalized }
 
-// BestHash returns the hash of the block that the sink considers best. After a
-// restart, until SetBest is called, this is the block that the sink knew before
-// the restart. Otherwise a restart would look like a reorg to the sink.
+// BestHash returns the hash of the block that the sink considers best. After a restart,
+// until SetBest is called, this is the block that the sink knew before the restart.
+// With any other block, the restart would look like a reorg to the sink.
 func (t *Tree[T]) BestHash() jamq.HeaderHash {
 	if t.Rests() {
 		return t.resting
@@ -102,8 +97,8 @@ func (t *Tree[T]) BestHash() jamq.HeaderHash {
 	return t.best.Hash
 }
 
-// Rests reports whether the sink's best block is still the one from before a
-// restart, because SetBest and Finalize have not been called since.
+// Rests reports whether the sink's best block is still the block from before a restart,
+// because neither SetBest nor Finalize has been called since.
 func (t *Tree[T]) Rests() bool { return !t.resting.IsZero() }
 
 // Oldest returns the oldest retained block of the finalized chain.
@@ -115,18 +110,16 @@ func (t *Tree[T]) Oldest() *Block[T] {
 	return b
 }
 
-// Excludes reports whether a block with the given hash and slot is certainly
-// not on a chain with the finalized block. This is certain if the tree lacks
-// the block, although its slot lies between the oldest and the finalized block:
-// the tree has all blocks of the finalized chain in between. For the hash of
-// zeros, which is no block, Excludes returns false.
+// Excludes reports whether a block is certainly not on a chain with the finalized
+// block. This is certain if the tree lacks the block although its slot lies between the
+// oldest and the finalized block, because the tree has all blocks of the finalized
+// chain in between. For a zero hash, which belongs to no block, Excludes returns false.
 func (t *Tree[T]) Excludes(hash jamq.HeaderHash, slot jamq.Slot) bool {
 	return t.blocks[hash] == nil && !hash.IsZero() && slot <= t.finalized.Slot && slot >= t.Oldest().Slot
 }
 
-// Misses reports whether a walk back from a newer block, which has reached a
-// block with the given hash and slot, has passed the finalized block without
-// meeting it.
+// Misses reports whether the ancestors of a newer block leave out the finalized block.
+// The caller has followed the ancestors back to the block with the given hash and slot.
 func (t *Tree[T]) Misses(hash jamq.HeaderHash, slot jamq.Slot) bool {
 	if b := t.blocks[hash]; b != nil {
 		return !b.Descends(t.finalized)
@@ -134,8 +127,8 @@ func (t *Tree[T]) Misses(hash jamq.HeaderHash, slot jamq.Slot) bool {
 	return slot <= t.finalized.Slot
 }
 
-// Add adds a child of a retained block. If the child is the best block that the
-// sink knew before a restart, it becomes the best block of the tree.
+// Add adds a block whose parent is in the tree. If the sink considered this block best
+// before a restart, it becomes the best block of the tree.
 func (t *Tree[T]) Add(child *Block[T]) {
 	t.blocks[child.Hash] = child
 	if child.Hash == t.resting {
@@ -143,9 +136,8 @@ func (t *Tree[T]) Add(child *Block[T]) {
 	}
 }
 
-// Precede adds a block before the oldest one, of which it must be the parent.
-// It returns false without adding the block if the block would be too old to be
-// an anchor.
+// Precede adds the parent of the oldest block to the tree. It returns false, and adds
+// nothing, if that block would be too old to be an anchor.
 func (t *Tree[T]) Precede(hash jamq.HeaderHash, slot jamq.Slot, note T) bool {
 	oldest := t.Oldest()
 	if oldest.Height == 0 || oldest.Height+t.keep <= t.finalized.Height {
@@ -159,11 +151,11 @@ func (t *Tree[T]) Precede(hash jamq.HeaderHash, slot jamq.Slot, note T) bool {
 // SetBest makes a block of the tree the best one.
 func (t *Tree[T]) SetBest(b *Block[T]) { t.best, t.resting = b, jamq.HeaderHash{} }
 
-// Finalize makes a descendant of the finalized block final. It removes
-// abandoned forks, and final blocks that can no longer be anchors. If the best
-// block is on an abandoned fork, the new final block becomes the best one. The
-// tree then no longer uses the best block that the sink knew before a restart,
-// because that block may be on an abandoned fork too.
+// Finalize makes a descendant of the finalized block final. It removes abandoned forks,
+// and final blocks that can no longer be anchors. If the best block is on an abandoned
+// fork, the new final block becomes the best one. The tree then also gives up the best
+// block that the sink knew before a restart, because that block may be on an abandoned
+// fork too.
 func (t *Tree[T]) Finalize(b *Block[T]) {
 	t.finalized, t.resting = b, jamq.HeaderHash{}
 	if !t.best.Descends(b) {

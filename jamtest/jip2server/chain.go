@@ -13,17 +13,16 @@ import (
 	"github.com/jamq/jamq/jamtest"
 )
 
-// Journal stores the inputs of a chain as records, so that a server can continue
-// the chain after a restart. Append stores its records durably before it returns.
-// Replay calls f with each stored record, in order. Package journal has
-// implementations.
+// Journal stores the inputs of a chain as records, so that a server can continue the
+// chain after a restart. Append returns after its records are durable. Replay calls f
+// with each stored record, in order. Package journal contains implementations.
 type Journal interface {
 	Append(records ...[]byte) error
 	Replay(f func(record []byte) error) error
 }
 
-// ErrJournal is returned for a journal that is malformed, or that belongs to
-// another chain or configuration.
+// ErrJournal is returned if a journal is malformed, or belongs to another chain or
+// configuration.
 var ErrJournal = errors.New("jip2server: journal does not fit")
 
 // The first byte of a record is its kind.
@@ -35,8 +34,8 @@ const (
 	recordScript  = 'I' // text of an injected script
 )
 
-// openJournal creates the chain from the records of an existing journal. If there
-// are none, it creates a new chain and begins the journal.
+// openJournal restores the chain from an existing journal, or creates a new chain and
+// begins a journal.
 func (s *Server) openJournal() error {
 	records := 0
 	if s.cfg.Journal != nil {
@@ -99,8 +98,8 @@ func (s *Server) write(record []byte) error {
 	return s.cfg.Journal.Append(record)
 }
 
-// Step moves the chain by one slot and notifies the subscribers. It returns an
-// error only if the journal fails.
+// Step advances the chain by one slot and notifies the subscribers. It returns an error
+// only if the journal fails.
 func (s *Server) Step() (jamtest.Update, error) {
 	s.mu.Lock()
 	next := s.chain.Slot().Add(1)
@@ -126,9 +125,9 @@ func (s *Server) advance(slot jamq.Slot) (u jamtest.Update, moved bool, err erro
 	return u, true, nil
 }
 
-// Run moves the chain by the clock, one slot per slot of real time. It runs until
-// ctx ends or the journal fails, and returns the error of either. Slots during
-// which Run is not active are skipped.
+// Run advances the chain in real time, one slot of the chain for each slot of the
+// clock. It runs until ctx ends or the journal fails, and returns the error of either.
+// Slots that pass while Run is not active are skipped.
 func (s *Server) Run(ctx context.Context) error {
 	clock := jamq.NewSlotClock(s.cfg.Chain.Spec)
 	timer := time.NewTimer(0)
@@ -147,17 +146,17 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 }
 
-// View calls f with the chain, under the server's lock. f must not keep the
-// chain, change it or call the server.
+// View calls f with the chain. f must not keep the chain, change it or call the server,
+// because the server's lock is held.
 func (s *Server) View(f func(*jamtest.Chain)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f(s.chain)
 }
 
-// take passes a package from the RPC to a guarantor and records it in the journal.
-// Each submission of the same package reaches a different guarantor, as on a node
-// that chooses at random.
+// take sends a package to a guarantor and records this in the journal. Each submission
+// of the same package reaches a different guarantor, as on a node that chooses at
+// random.
 func (s *Server) take(core jamq.CoreIndex, raw []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -171,8 +170,8 @@ func (s *Server) take(core jamq.CoreIndex, raw []byte) error {
 	return s.submit(raw, core, guarantor)
 }
 
-// submit carries out the record of a package, live or during a replay. A package
-// that a guarantor refuses does not change the chain.
+// submit passes a package to the chain, for a call or during a replay. A package that a
+// guarantor refuses does not change the chain.
 func (s *Server) submit(raw []byte, core jamq.CoreIndex, guarantor int) error {
 	p, err := jamtest.Work(s.codec, raw)
 	if err != nil {

@@ -9,12 +9,12 @@ import (
 	"github.com/jamq/jamq/jamtest"
 )
 
-// ChangeFaults passes the chain's current faults to change, which may modify them,
-// and sets the result. change runs under the server's lock and must not call the
-// server. The journal records the new faults, so a restarted server has them.
+// ChangeFaults passes the chain's current faults to change, which may modify them, and
+// sets the result. The server's lock is held during change, so change must not call the
+// server. The journal records the new faults, so that a restarted server has them too.
 //
-// The error wraps jamtest.ErrInvalidConfig or is the journal's. After an error the
-// faults are unchanged.
+// The error wraps jamtest.ErrInvalidConfig or is that of the journal. After an error,
+// the faults are unchanged.
 func (s *Server) ChangeFaults(change func(*jamtest.Faults)) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -31,7 +31,7 @@ func (s *Server) ChangeFaults(change func(*jamtest.Faults)) error {
 }
 
 // undo restores the faults before a change that failed with err, and returns err.
-// The old faults were valid, so restoring them should not fail.
+// Restoring should not fail, because the old faults were valid.
 func (s *Server) undo(before jamtest.Faults, err error) error {
 	if undoing := s.chain.SetFaults(before); undoing != nil {
 		return fmt.Errorf("%w; faults not set back: %w", err, undoing)
@@ -39,9 +39,9 @@ func (s *Server) undo(before jamtest.Faults, err error) error {
 	return err
 }
 
-// Inject adds a script to the chain, as jamtest.Chain.Inject does, so its slots are
-// counted from the current one. If the journal fails, Inject returns its error and
-// changes nothing.
+// Inject adds the faults of a script to the chain. As in jamtest.Chain.Inject, the
+// slots in the script are counted from the current slot. If the journal fails, Inject
+// returns its error and changes nothing.
 func (s *Server) Inject(script *jamtest.Script) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -52,8 +52,7 @@ func (s *Server) Inject(script *jamtest.Script) error {
 	return nil
 }
 
-// faultsLen is the length of a record of faults in bytes, without the byte for its
-// kind.
+// faultsLen is the length in bytes of a faults record without its kind.
 const faultsLen = 8 + 8 + 4 + 4 + 1
 
 // The bits of the last byte of a record with faults.
@@ -62,10 +61,10 @@ const (
 	flagCongested
 )
 
-// faultsRecord encodes faults for the journal. After the kind come the loss and
-// skip probabilities (8 bytes each), the minimum and maximum report latency (4
-// bytes each), and a byte whose lowest bit is set if finality is stopped, and whose
-// second bit is set if the chain is congested.
+// faultsRecord encodes faults for the journal. The kind is followed by the loss and
+// skip probabilities (8 bytes each), the minimum and maximum report latency (4 bytes
+// each), and a byte of flags. Its lowest bit is set if finality is stopped, and its
+// second bit if the chain is congested.
 func faultsRecord(f jamtest.Faults) []byte {
 	record := binary.LittleEndian.AppendUint64([]byte{recordFaults}, math.Float64bits(f.LossProbability))
 	record = binary.LittleEndian.AppendUint64(record, math.Float64bits(f.SkipProbability))

@@ -15,10 +15,9 @@ import (
 	"github.com/jamq/jamq/jamtest"
 )
 
-// A record of the genesis has the start slot (4 bytes) and the chain's
-// configuration as JSON. A restart compares the configurations, because replaying
-// the journal with another one would give a chain that the node's clients have not
-// seen.
+// A genesis record contains the start slot (4 bytes) and the chain's configuration as
+// JSON. A restart compares the configurations, because replaying the journal with
+// another one would give a chain that the node's clients have not seen.
 
 // startLen is the length of the start slot in a genesis record, in bytes.
 const startLen = 4
@@ -29,9 +28,8 @@ func genesisRecord(cfg *jamtest.Config) []byte {
 	return append(record, describe(cfg)...)
 }
 
-// describe encodes the part of the configuration that decides how a chain
-// continues. It leaves out the start slot and the retention, and replaces the
-// genesis state by its root.
+// describe encodes those settings that determine how a chain continues. It leaves out
+// the start slot and the retention, and replaces the genesis state by its root.
 func describe(cfg *jamtest.Config) []byte {
 	plain := *cfg
 	plain.StartSlot, plain.Retention, plain.Script = 0, 0, nil
@@ -54,7 +52,7 @@ func describe(cfg *jamtest.Config) []byte {
 	return raw
 }
 
-// replayGenesis creates the chain of a genesis record. It fails if the server's
+// replayGenesis creates the chain from a genesis record. It fails if the server's
 // configuration differs from the recorded one.
 func (s *Server) replayGenesis(data []byte) error {
 	if len(data) < startLen {
@@ -66,8 +64,8 @@ func (s *Server) replayGenesis(data []byte) error {
 	return s.begin(jamq.Slot(binary.LittleEndian.Uint32(data)))
 }
 
-// differences describes the fields in which two configurations differ. It returns
-// an empty string if they are equal.
+// differences describes the fields that differ between two configurations, or returns
+// "".
 func differences(have, want []byte) string {
 	var a, b map[string]json.RawMessage
 	if json.Unmarshal(have, &a) != nil || json.Unmarshal(want, &b) != nil {

@@ -19,12 +19,11 @@ import (
 // object is a JSON object in an answer or a notification.
 type object map[string]any
 
-// completed is the sync status that the node always reports, because it makes its
-// own chain and never has to catch up.
+// completed is the sync status that the node always reports. It makes its own chain, so
+// it is never behind.
 const completed = "Completed"
 
-// args reads the positional parameters of a call one by one and keeps the first
-// error.
+// args reads the positional parameters of a call one by one. It keeps the first error.
 type args struct {
 	rest []json.RawMessage
 	at   int
@@ -62,8 +61,8 @@ func (a *args) blob() []byte {
 	return raw
 }
 
-// fail records an error about the parameter that was read last, unless an earlier
-// parameter was wrong.
+// fail records that the parameter that was read last is wrong, unless an earlier one
+// was.
 func (a *args) fail(format string, values ...any) {
 	if a.err == nil {
 		a.err = fmt.Errorf("parameter %d: %s", a.at-1, fmt.Sprintf(format, values...))
@@ -91,7 +90,7 @@ func unavailable(h jamq.HeaderHash) *Error {
 	return &Error{Code: codeUnavailable, Message: "block unavailable", Data: text(h)}
 }
 
-// pruned returns the answer to a query about a state that the node does not have.
+// pruned returns the answer to a query for a state that the node has dropped.
 func (s *Server) pruned(h jamq.HeaderHash) *Error {
 	e := unavailable(h)
 	e.Code = s.cfg.PrunedCode
@@ -218,7 +217,7 @@ func (s *Server) serviceData(head jamq.HeaderHash, service jamq.ServiceID) (any,
 	return orNull(s.chain.Account(service, head))
 }
 
-// serviceValue returns the value of a key in the storage of a service, or null.
+// serviceValue returns a value from the storage of a service, or null.
 func (s *Server) serviceValue(head jamq.HeaderHash, service jamq.ServiceID, key []byte) (any, *Error) {
 	if _, ok := s.state(head); !ok {
 		return nil, s.pruned(head)
@@ -226,8 +225,8 @@ func (s *Server) serviceValue(head jamq.HeaderHash, service jamq.ServiceID, key 
 	return orNull(s.chain.Value(service, head, key))
 }
 
-// orNull returns a value of the state as an answer, or null if there is none. A
-// chain without services has no values.
+// orNull returns a value of the state as an answer, or null if there is none. On a
+// chain without services, there are no values.
 func orNull(value []byte, err error) (any, *Error) {
 	switch {
 	case err != nil && !errors.Is(err, jamtest.ErrNoServices):
@@ -239,7 +238,8 @@ func orNull(value []byte, err error) (any, *Error) {
 }
 
 // status returns the node's answer about a package on the chain that ends in head.
-// The anchor limits the blocks that may still report the package.
+// anchor is the package's anchor, which limits the blocks that may still report the
+// package.
 func (s *Server) status(head jamq.HeaderHash, pkg jamq.PackageHash, anchor jamq.HeaderHash) (any, *Error) {
 	at, ok := s.state(head)
 	if !ok {
@@ -263,7 +263,7 @@ func (s *Server) status(head jamq.HeaderHash, pkg jamq.PackageHash, anchor jamq.
 	return object{"Ready": reported}, nil
 }
 
-// state returns the position of a block and reports whether the node has its state.
+// state returns the position of a block, and whether the node still has its state.
 func (s *Server) state(head jamq.HeaderHash) (jamtest.Point, bool) {
 	at, ok := s.chain.Locate(head)
 	if keep := s.cfg.KeepStates; keep > 0 && at.Height+uint64(keep) <= s.chain.Height() {
@@ -272,9 +272,9 @@ func (s *Server) state(head jamq.HeaderHash) (jamtest.Point, bool) {
 	return at, ok
 }
 
-// unreported returns the status of a package that no block has reported. It gives
-// the number of blocks that may still report the package, or a failure if the
-// anchor is too old or on another chain.
+// unreported returns the status of a package that no block has reported. It contains
+// the number of blocks that may still report the package, or a failure if the anchor is
+// too old or on another chain.
 func (s *Server) unreported(at jamtest.Point, anchor jamq.HeaderHash) object {
 	from, ok := s.chain.Locate(anchor)
 	if !ok || !s.chain.Contains(at.Hash, anchor) {
@@ -311,8 +311,8 @@ func (s *Server) submitPackage(core jamq.CoreIndex, pkg []byte, extrinsics [][]b
 	return nil
 }
 
-// submitBundle accepts a bundle, which consists of the package, its extrinsics, its
-// imported segments and the proofs of these segments.
+// submitBundle accepts a bundle: a package with its extrinsics, its imported segments
+// and the proofs of these segments.
 func (s *Server) submitBundle(core jamq.CoreIndex, bundle []byte) *Error {
 	err := func() error {
 		p, rest, err := codec.DecodePrefix[codec.WorkPackage](s.codec, bundle)
@@ -360,9 +360,9 @@ func (s *Server) submitBundle(core jamq.CoreIndex, bundle []byte) *Error {
 	return nil
 }
 
-// checkExtrinsics compares data with the lengths and hashes of the extrinsics that
-// the package's items declare. count is the number of pieces that the client sent,
-// or negative for a bundle, which has no separate pieces.
+// checkExtrinsics compares data with the extrinsics that the package's items declare,
+// which have a length and a hash. count is the number of separate extrinsics that the
+// client sent. It is negative for a bundle, in which they are not separate.
 func checkExtrinsics(p *codec.WorkPackage, data []byte, count int) error {
 	wanted := 0
 	for i := range p.Items {

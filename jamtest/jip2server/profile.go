@@ -9,68 +9,67 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// Deviations are the ways in which a node differs from the text of JIP-2. Start
-// from [Strict], which has none.
+// Deviations are the ways in which a node differs from the text of JIP-2. [Strict]
+// returns a value without deviations, to start from.
 type Deviations struct {
-	// Missing are the methods that the node does not have. UnknownCode is the error
-	// code of its answer to them, which is -32601 by the text of JIP-2 and 0 on
-	// some nodes.
+	// Missing lists methods that the node does not have. UnknownCode is the error code in
+	// its answer to calls of these methods: -32601 in the text of JIP-2, and 0 on some
+	// nodes.
 	Missing     []string
 	UnknownCode int
-	// Rejected are methods that the node declares without parameters and does not
-	// implement. The error code of its answer is -32602 if the call has parameters,
-	// and otherwise 0.
+	// Rejected lists methods that the node declares without parameters and does not
+	// implement. The error code in its answer is -32602 if the call has parameters, and 0
+	// otherwise.
 	Rejected []string
-	// Stubs maps methods to the result that the node returns for every call,
-	// because it does not implement them yet. Such a call changes nothing.
+	// Stubs maps methods that the node does not implement yet to the result that it returns
+	// for every call. Such a call changes nothing.
 	Stubs map[string]any
-	// KeepStates, if positive, is the number of newest blocks, including the best
-	// one, whose state the node has. Calls that read an older state are answered
-	// with PrunedCode. 0 means that the node has all states.
+	// KeepStates, if positive, is the number of newest blocks, including the best one,
+	// whose state the node has. It answers calls about older states with PrunedCode. 0
+	// means that the node has all states.
 	KeepStates int
-	// PrunedCode is the error code of the node's answer about a state that it does
-	// not have. It is 1 by the text of JIP-2 and 0 on some nodes.
+	// PrunedCode is the error code in the node's answer about a state that it has dropped:
+	// 1 in the text of JIP-2, and 0 on some nodes.
 	PrunedCode int
 	// StuckAtReported keeps package statuses at Reported when they should change to
 	// Ready.
 	StuckAtReported bool
-	// FinalIsBest makes every best block final at once, as on a node without
-	// finality. After a reorg, its finalized blocks contradict each other.
+	// FinalIsBest makes every best block final at once, as on a node without finality.
+	// After a reorg, such a node's finalized blocks contradict each other.
 	FinalIsBest bool
 	// Notify changes the format of notifications.
 	Notify Notify
 }
 
-// Notify describes how a node sends the updates of a subscription. The zero value
-// is the format of JIP-2.
+// Notify describes the format in which a node sends the updates of a subscription. The
+// zero value is the format of JIP-2.
 type Notify struct {
-	// IDField is the name of the parameter with the subscription's id. "" means
+	// IDField is the name of the parameter that contains the subscription's id. "" means
 	// "subscription", as in the text of JIP-2.
 	IDField string
 	// TextIDs makes the ids of subscriptions hexadecimal strings, such as "0x1f",
 	// instead of numbers.
 	TextIDs bool
-	// MethodIsID sends the id of the subscription, as a string, in place of the
-	// method's name.
+	// MethodIsID makes the node send the subscription's id, as a string, in place of the
+	// name of the method.
 	MethodIsID bool
-	// ValuesOnly sends the values of subscriptions to the state without the block
-	// to which they belong.
+	// ValuesOnly makes subscriptions to the state send only the value, without its block.
 	ValuesOnly bool
 	// Batches sends each notification in a JSON array, like a batch of one.
 	Batches bool
 }
 
-// Profile describes the behaviour of one kind of node under a name, so that a
-// client can be tested against all kinds.
+// Profile describes how one kind of node behaves, so that a client can be tested
+// against every kind.
 type Profile struct {
-	// Name is short and has no spaces, such as "strict". About describes in one
-	// sentence the nodes that behave this way.
+	// Name is a short name without spaces, such as "strict". About describes in one
+	// sentence which nodes behave in this way.
 	Name, About string
 	// Deviations are the differences from the text.
 	Deviations Deviations
-	// Lacks are the methods, in alphabetical order, that a builder's feed needs but
-	// that the node does not have or answers without real data. If it is empty, a
-	// builder can use the node.
+	// Lacks lists, in alphabetical order, the methods that a builder's feed needs but that
+	// the node does not have or answers without real data. If the list is empty, a builder
+	// can use the node.
 	Lacks []string
 }
 
@@ -79,9 +78,9 @@ func Strict() Deviations {
 	return Deviations{UnknownCode: codeMethod, PrunedCode: codeUnavailable}
 }
 
-// Profiles returns all profiles, the strict one first. The facts about typeberry
-// were observed on a running node, and those about New-JAMneration come from its
-// public source, both as of November 2026.
+// Profiles returns all profiles, the strict one first. The facts about typeberry were
+// observed on a running node, and those about New-JAMneration are from its public
+// source. Both are as of November 2026.
 func Profiles() []Profile {
 	return []Profile{strictProfile(), tolerableProfile(), typeberryProfile(), jamnerationProfile()}
 }
@@ -118,8 +117,8 @@ func typeberryProfile() Profile {
 	}
 }
 
-// jamnerationProfile describes New-JAMneration, a node whose RPC has stubs that
-// return constants for several methods.
+// jamnerationProfile describes New-JAMneration, a node that answers several methods
+// with constants, because they are only stubs.
 func jamnerationProfile() Profile {
 	d := Strict()
 	d.Missing = youngMethods()
@@ -134,8 +133,8 @@ func jamnerationProfile() Profile {
 	}
 }
 
-// deviates returns the answer to a call that the node lacks, rejects or has only as
-// a stub. If done is false, the node carries out the call as usual.
+// deviates returns the node's answer to a call of a method that it lacks, rejects or
+// has only as a stub. If done is false, the method works as usual.
 func (d *Deviations) deviates(c *call) (result any, e *Error, done bool) {
 	if stub, ok := d.Stubs[c.Method]; ok {
 		return stub, nil, true
@@ -151,7 +150,7 @@ func (d *Deviations) deviates(c *call) (result any, e *Error, done bool) {
 	return nil, nil, false
 }
 
-// unknown returns the answer to a call of a method that the node does not have.
+// unknown returns the node's answer to a call of a method that it does not have.
 func (d *Deviations) unknown(method string) *Error {
 	return &Error{Code: d.UnknownCode, Message: "method not found: " + method}
 }
@@ -165,7 +164,7 @@ func (s *Server) finalized() jamq.Block {
 	return s.chain.Finalized()
 }
 
-// envelope returns a notification in the node's format. params already contains the
+// envelope returns a notification in the node's format. params must already contain the
 // result or the error.
 func (n *Notify) envelope(id any, method string, params object) any {
 	field := "subscription"
@@ -191,8 +190,7 @@ func (n *Notify) id(id uint64) any {
 	return id
 }
 
-// readID reads the subscription's id from the parameters of a call that ends the
-// subscription.
+// readID reads a subscription's id from the parameters of a call to unsubscribe.
 func (n *Notify) readID(a *args) (id uint64) {
 	if !n.TextIDs {
 		return next[uint64](a)

@@ -9,12 +9,12 @@ import (
 	"github.com/jamq/jamq/canonical/proof"
 )
 
-// proofMethods are the methods that return parts of a BEEFY proof. They are newer
+// proofMethods lists the methods that return parts of a BEEFY proof. They are newer
 // than the rest of JIP-2, so today's nodes lack them.
 var proofMethods = []string{"accumulationOutputs", "accumulationOutputProof", "beefyMmrProof", "beefyCommitments"}
 
-// proofs answers the calls of proofMethods. Without jamtest.Config.Genesis the
-// chain has no outputs, so the node has neither proofs nor signatures.
+// proofs answers the calls of proofMethods. Without jamtest.Config.Genesis, the chain
+// has no outputs, so the node has no proofs and no signatures.
 func (s *Server) proofs(method string, a *args) (any, *Error) {
 	head, leaf, service := jamq.HeaderHash(a.hash()), uint64(0), jamq.ServiceID(0)
 	switch method {
@@ -62,8 +62,8 @@ func (s *Server) commitments(head jamq.HeaderHash) (any, *Error) {
 	return object{"beefy_root": text(beefy.Peak), "commitments": list}, nil
 }
 
-// outputProof returns the proof of the first output of a service in a block. Its
-// inner part leads to the output root of the block, and its outer part leads from
+// outputProof returns a proof of the first output of a service in a block. Its inner
+// part leads from the output to the output root of the block. Its outer part leads from
 // there through the log to the BEEFY root.
 func outputProof(outputs []proof.Output, leaves []common.Hash, service jamq.ServiceID) (any, *Error) {
 	index := slices.IndexFunc(outputs, func(o proof.Output) bool { return o.Service == service })
@@ -101,8 +101,8 @@ func mmrProof(leaves []common.Hash, leaf uint64) (any, *Error) {
 	return object{"leaf": text(leaves[leaf]), "beefy_root": root, "proof": outer}, nil
 }
 
-// outerProof returns the path of a leaf in the output log and the log's peaks, and
-// in root the super-peak.
+// outerProof returns the path of a leaf in the output log together with the log's
+// peaks. It also returns the super-peak as root.
 func outerProof(leaves []common.Hash, leaf int) (outer object, root string, err error) {
 	p, err := proof.ProveLog(leaves, leaf)
 	if err != nil {

@@ -9,12 +9,11 @@ type call struct {
 	Params []json.RawMessage
 }
 
-// null is the id in the answer to a request whose id could not be read.
+// null is the id in an answer if the id of the request could not be read.
 var null = json.RawMessage("null")
 
-// decodeCall decodes a request with positional parameters, which JIP-2 uses for all
-// methods. If decoding fails, the returned call still has the id for the error
-// answer.
+// decodeCall decodes a request with positional parameters, as JIP-2 uses for all
+// methods. If decoding fails, the returned call still has the id for the error answer.
 func decodeCall(raw []byte) (*call, *Error) {
 	var m struct {
 		Version string          `json:"jsonrpc"`
@@ -35,8 +34,7 @@ func decodeCall(raw []byte) (*call, *Error) {
 	return c, nil
 }
 
-// read answers the requests and batches of a connection one after another, until
-// the connection ends.
+// read answers requests and batches one after another until the connection ends.
 func (p *peer) read() {
 	for {
 		_, raw, err := p.ws.ReadMessage()
@@ -57,8 +55,8 @@ func (p *peer) read() {
 	}
 }
 
-// takeBatch answers all requests of a batch in one message, or sends no message if
-// all of them are notifications. It reports whether the connection continues.
+// takeBatch answers all requests of a batch in one message. It sends no message if all
+// of them are notifications. It returns false if the connection must end.
 func (p *peer) takeBatch(batch []json.RawMessage) bool {
 	var answers []object
 	p.batch = &answers
@@ -85,8 +83,8 @@ func (p *peer) take(raw []byte) bool {
 	return p.handle(c)
 }
 
-// answer sends the answer to a call, or adds it to the answers of the current
-// batch. Notifications get no answer.
+// answer sends the answer to a call, or adds it to the answers of the current batch. A
+// notification gets no answer.
 func (p *peer) answer(c *call, result any, e *Error) {
 	if c.ID == nil {
 		return

@@ -20,33 +20,33 @@ type Config struct {
 	Chain jamtest.Config
 	// Version selects the encoding of packages. The default is 0.7.2.
 	Version codec.Version
-	// Journal, if not nil, records the inputs of the chain, so that the chain
-	// survives a restart of the process.
+	// Journal, if not nil, records the inputs of the chain, so that the chain survives a
+	// restart of the process.
 	Journal Journal
-	// Deviations are the differences from the text of JIP-2. The default is
-	// [Strict]; [Profiles] has those of known nodes.
+	// Deviations are the differences from the text of JIP-2. The default is [Strict], and
+	// [Profiles] contains the deviations of known nodes.
 	Deviations
-	// Observe, if not nil, is called after every slot under the server's lock.
-	// It must not call the server.
+	// Observe, if not nil, is called after every slot. The server's lock is held during the
+	// call, so Observe must not call the server.
 	Observe func(jamtest.Update)
-	// Fault, if not nil, is called for each call and returns the fault to inject.
-	// It runs on the goroutine of the connection.
+	// Fault, if not nil, is called for each call and returns the fault to inject. It runs
+	// on the goroutine of the client's connection.
 	Fault func(method string) Fault
-	// MaxMessage is the maximum size of a received message, in bytes, above 0.
-	// The default is 64 MiB.
+	// MaxMessage is the maximum size of a received message in bytes, above 0. The default
+	// is 64 MiB.
 	MaxMessage int64
 	// Logger receives messages for operators. Nil discards them.
 	Logger *slog.Logger
 }
 
-// Fault is a fault that the server injects into one call. The zero value is no
+// Fault is a fault that the server injects into one call. The zero value means no
 // fault.
 type Fault struct {
-	// Hold, if not nil, delays this call and later calls of the connection until
-	// the channel is closed or the connection ends.
+	// Hold, if not nil, delays this call and later calls on the connection until the
+	// channel is closed or the connection ends.
 	Hold <-chan struct{}
-	// Cut breaks the connection instead of answering the call. With After, the call
-	// is carried out before the connection breaks.
+	// Cut breaks the connection instead of answering the call. With After, the server
+	// carries out the call before it breaks the connection.
 	Cut, After bool
 	// Raw, if not nil, is sent instead of the answer.
 	Raw []byte
@@ -75,14 +75,14 @@ const (
 	codeParams      = -32602
 )
 
-// DefaultConfig returns the configuration of a node that follows the text of JIP-2.
-// It has no faults except those of the chain's configuration.
+// DefaultConfig returns the configuration of a node that follows the text of JIP-2. The
+// only faults are those in the chain's configuration.
 func DefaultConfig(chain jamtest.Config) Config {
 	return Config{Chain: chain, Deviations: Strict(), MaxMessage: 64 << 20}
 }
 
-// Server is a simulated JAM node. It is an http.Handler for WebSocket
-// connections. It is safe for concurrent use.
+// Server is a simulated JAM node. It is an http.Handler for WebSocket connections, and
+// is safe for concurrent use.
 type Server struct {
 	cfg      Config
 	log      *slog.Logger
@@ -96,9 +96,9 @@ type Server struct {
 	calls map[string]int
 }
 
-// New returns a server whose chain moves only with [Server.Step] or [Server.Run].
-// The error wraps jamtest.ErrInvalidConfig or ErrJournal, or is that of codec.New
-// or of the journal.
+// New returns a server whose chain advances only through [Server.Step] or [Server.Run].
+// The error wraps jamtest.ErrInvalidConfig or ErrJournal, or is that of codec.New or of
+// the journal.
 func New(cfg Config) (*Server, error) {
 	if err := cfg.Chain.Validate(); err != nil {
 		return nil, err
@@ -143,8 +143,8 @@ func (s *Server) Calls(method string) int {
 	return s.calls[method]
 }
 
-// maxQueued is the maximum number of messages that wait for a slow reader. If more
-// have to wait, the server cuts the connection.
+// maxQueued is the maximum number of messages that wait for a slow reader. If there are
+// more, the server cuts the connection.
 const maxQueued = 1024
 
 // writeTime is the time limit for writing one message.
@@ -162,8 +162,8 @@ type peer struct {
 	subs   map[uint64]*subscription
 	lastID uint64
 
-	// batch collects the answers to the batch that is being read, and is nil
-	// between batches. Only the goroutine of read uses it.
+	// batch collects the answers to the current batch; it is nil outside a batch. Only the
+	// goroutine of read uses it.
 	batch *[]object
 }
 
@@ -210,8 +210,7 @@ func (p *peer) write() {
 	}
 }
 
-// send queues a message as JSON. It cuts the connection if too many messages
-// already wait.
+// send queues a message as JSON, or cuts the connection if too many messages wait.
 func (p *peer) send(v any) {
 	raw, err := json.Marshal(v)
 	if err != nil {
@@ -232,8 +231,8 @@ func (p *peer) sendRaw(raw []byte) {
 	}
 }
 
-// handle answers one call, after the fault that Config.Fault injects, and reports
-// whether the connection continues.
+// handle answers one call, after it has injected the fault from Config.Fault. It
+// returns false if the connection must end.
 func (p *peer) handle(c *call) bool {
 	s := p.server
 	s.mu.Lock()

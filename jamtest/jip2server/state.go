@@ -9,7 +9,7 @@ import (
 	"github.com/jamq/jamq/jamtest"
 )
 
-// stateMethods are the methods that read the raw state. They come from an open
+// stateMethods lists the methods that read the raw state. They are from an open
 // proposal for JIP-2.
 var stateMethods = []string{"stateValue", "stateProof"}
 
@@ -44,8 +44,7 @@ func (s *Server) stateQuery(method string, a *args) (any, *Error) {
 	return out, nil
 }
 
-// trie returns the state after a block, or an error if the node does not have that
-// state.
+// trie returns the state after a block, or an error if the node has dropped it.
 func (s *Server) trie(head jamq.HeaderHash) (*statetrie.Trie, *Error) {
 	if _, ok := s.state(head); !ok {
 		return nil, s.pruned(head)
@@ -57,7 +56,7 @@ func (s *Server) trie(head jamq.HeaderHash) (*statetrie.Trie, *Error) {
 	return state, nil
 }
 
-// stateValue returns the value of a key in the state after a block, or null.
+// stateValue returns a value from the state after a block, or null.
 func (s *Server) stateValue(head jamq.HeaderHash, key statetrie.Key) (any, *Error) {
 	state, e := s.trie(head)
 	if e != nil {
@@ -80,8 +79,8 @@ func (a *args) stateKey() (key statetrie.Key) {
 	return key
 }
 
-// stateQuery reads the parameters of a query: the keys, the ranges, and how much of
-// the state the client already knows.
+// stateQuery reads the parameters of a state query: the keys, the ranges, and the parts
+// of the state that the client already knows.
 func (a *args) stateQuery() (q statetrie.Query) {
 	for _, raw := range next[[][]byte](a) {
 		if len(raw) != len(statetrie.Key{}) {

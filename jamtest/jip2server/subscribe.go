@@ -15,8 +15,8 @@ type subscription struct {
 	fresh  bool // true until its answer is queued
 }
 
-// subscribe adds a subscription and returns its id. The first value follows only
-// after the answer with the id; see peer.begin.
+// subscribe adds a subscription and returns its id. Its first value is sent later, by
+// peer.begin, because the client must get the id first.
 func (s *Server) subscribe(p *peer, method string, a *args) (any, *Error) {
 	value := s.subscribed(method, a)
 	if value == nil {
@@ -31,8 +31,8 @@ func (s *Server) subscribe(p *peer, method string, a *args) (any, *Error) {
 	return s.cfg.Notify.id(id), nil
 }
 
-// subscribed returns the function that reads the value of a subscription, or
-// nil for an unknown method.
+// subscribed returns the function that reads a subscription's value, or nil for an
+// unknown method.
 func (s *Server) subscribed(method string, a *args) func() (any, *Error) {
 	head := func(finalized bool) jamq.Block {
 		if finalized {
@@ -87,8 +87,8 @@ func (s *Server) unsubscribe(p *peer, method string, a *args) (any, *Error) {
 	return true, nil
 }
 
-// begin sends the first values of new subscriptions after the answers with their
-// ids were queued.
+// begin sends the first values of new subscriptions. It is called after the answers
+// with their ids were queued.
 func (p *peer) begin() {
 	p.server.mu.Lock()
 	defer p.server.mu.Unlock()
@@ -115,8 +115,7 @@ func (s *Server) notify() {
 	}
 }
 
-// tell sends the subscription's value, or the error, if it differs from the one
-// sent last.
+// tell sends the subscription's value or error, if it differs from the last one.
 func (p *peer) tell(id uint64, sub *subscription) {
 	if sub.fresh {
 		return

@@ -23,9 +23,9 @@ type leaf struct {
 	slot jamq.Slot
 }
 
-// handshake is the first message that each side sends on a stream for
-// announcements (UP 0). It has the sender's finalized block and the heads of
-// all forks after that block.
+// handshake is the first message that each side sends on a stream for block
+// announcements (UP 0). It contains the sender's finalized block and the heads of all
+// forks after that block.
 type handshake struct {
 	final  leaf
 	leaves []leaf
@@ -65,25 +65,23 @@ func decodeHandshake(b []byte) (h handshake, err error) {
 	return h, nil
 }
 
-// These are the limits for announcements. Because JAMNP-S does not limit the
-// number of leaves in a handshake, the client itself keeps only the newest
-// leaves of a peer: see heads.trim.
+// The limits for announcements. JAMNP-S does not limit the number of leaves in a
+// handshake, so the client keeps only a peer's newest leaves: see heads.trim.
 const (
 	maxLeaves       = 1024
 	maxHandshake    = 1 << 20 // bytes, for about 29,000 leaves
 	maxAnnouncement = 1 << 20 // bytes; the largest header has 66 kB
 )
 
-// heads records the blocks that a peer has announced: its finalized block and the heads of its
-// forks.
+// heads records a peer's announcements: its finalized block and the heads of its forks.
 type heads struct {
 	known  bool // handshake completed
 	final  leaf
 	leaves map[jamq.HeaderHash]jamq.Slot
 }
 
-// begin records a peer's handshake. A second handshake, on another stream of
-// the same peer, does not remove the leaves that the peer has announced before.
+// begin records a peer's handshake. If the peer sends a second handshake on another
+// stream, begin keeps the leaves that the peer has announced before.
 func (h *heads) begin(theirs handshake) {
 	if !h.known {
 		*h = heads{known: true, leaves: make(map[jamq.HeaderHash]jamq.Slot)}
@@ -95,8 +93,8 @@ func (h *heads) begin(theirs handshake) {
 	h.trim()
 }
 
-// add records a block that a peer has announced. The block becomes a head in
-// place of its parent.
+// add records a block that a peer has announced. The block replaces its parent as a
+// head.
 func (h *heads) add(l leaf, parent jamq.HeaderHash, final leaf) {
 	h.final = final
 	delete(h.leaves, parent)
@@ -104,10 +102,9 @@ func (h *heads) add(l leaf, parent jamq.HeaderHash, final leaf) {
 	h.trim()
 }
 
-// trim removes the leaves that are older than the finalized block. If more than
-// 2*maxLeaves remain, it also removes the oldest ones until maxLeaves remain.
-// It removes many leaves at once, because sorting all leaves at each
-// announcement would be slow.
+// trim removes leaves that are older than the finalized block. If more than 2*maxLeaves
+// remain, it also removes the oldest ones until only maxLeaves remain. It removes many
+// at once, because sorting all leaves at each announcement would be slow.
 func (h *heads) trim() {
 	maps.DeleteFunc(h.leaves, func(_ jamq.HeaderHash, slot jamq.Slot) bool { return slot < h.final.slot })
 	if len(h.leaves) <= 2*maxLeaves {
@@ -134,10 +131,10 @@ func (h *heads) sorted() []leaf {
 	return out
 }
 
-// keepListening keeps a stream for the peer's announcements (UP 0) open until
-// the connection ends. It opens a stream whenever neither side has one. If the
-// peer refuses announcements, keepListening does not close the connection,
-// because the peer may still accept packages.
+// keepListening makes sure that there is a stream for the peer's announcements (UP 0)
+// until the connection ends: it opens a stream whenever neither side has one. If the
+// peer refuses the stream, keepListening does not close the connection, because the
+// peer may still accept packages.
 func (c *Client) keepListening(p *peer, conn *quic.Conn) {
 	for conn.Context().Err() == nil {
 		p.mu.Lock()
@@ -164,15 +161,14 @@ func (c *Client) keepListening(p *peer, conn *quic.Conn) {
 	}
 }
 
-// follow runs a stream for announcements (UP 0) until it ends: first both
-// handshakes, then the peer's announcements. It disconnects a peer that sends a
-// malformed message.
+// follow runs a stream for announcements (UP 0) until the stream ends. It first
+// exchanges handshakes, and then reads the peer's announcements. It disconnects a peer
+// that sends a malformed message.
 //
-// According to JAMNP-S, if both sides open a stream, only the stream with the
-// greatest id counts. The client nevertheless listens to all of them and resets
-// none, because some peers announce on the oldest stream, and some disconnect
-// if a stream is reset. A peer that keeps only one stream resets the others
-// itself.
+// According to JAMNP-S, if both sides open a stream, only the stream with the greatest
+// id counts. The client nevertheless listens to all of them and resets none, because
+// some peers announce on the oldest stream, and some disconnect if a stream is reset. A
+// peer that keeps only one stream resets the others itself.
 func (c *Client) follow(p *peer, conn *quic.Conn, stream *quic.Stream) {
 	p.mu.Lock()
 	p.ups[conn]++
@@ -238,9 +234,8 @@ func (c *Client) listen(p *peer, stream *quic.Stream) error {
 	}
 }
 
-// finalOr returns the block that a peer reports as final. If the hash of that
-// block is zero, as a node without finality may send it, finalOr returns the
-// genesis block instead.
+// finalOr returns a peer's final block. A node without finality may send a zero hash,
+// for which finalOr returns the genesis block.
 func (c *Client) finalOr(final leaf) leaf {
 	if final.hash.IsZero() {
 		return leaf{hash: c.cfg.Genesis}
@@ -257,8 +252,8 @@ func (c *Client) wake() {
 	}
 }
 
-// forget removes an announced block from the peer's heads, because the feed can
-// never deliver it.
+// forget removes an announced block from the peer's heads, because the feed cannot ever
+// deliver the block.
 func (p *peer) forget(l leaf) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -268,8 +263,8 @@ func (p *peer) forget(l leaf) {
 	}
 }
 
-// announced returns the peer's final block and the heads of its forks. known is
-// false if the peer is not connected, or if its handshake has not arrived yet.
+// announced returns the peer's final block and the heads of its forks. known is false
+// if the peer is not connected, or has not sent its handshake yet.
 func (p *peer) announced() (final leaf, leaves []leaf, known bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

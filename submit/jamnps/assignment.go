@@ -19,10 +19,10 @@ import (
 	"github.com/jamq/jamq/submit/codec"
 )
 
-// assignment tells the client which validators guarantee the packages of each
-// core (GP 11.3), so that the client can send a package to the right peers. A
-// feed reads it from the state after a block. It holds for all slots of that
-// block's epoch. It is immutable and safe for concurrent use.
+// assignment tells the client which validators guarantee the packages of each core
+// (Gray Paper 11.3), so that the client can send a package to the right peers. A feed
+// reads it from the state after a block. It is valid for all slots of that block's
+// epoch. An assignment is immutable and safe for concurrent use.
 type assignment struct {
 	// Validators are the active validators, in the order of their indices.
 	validators []validator
@@ -41,17 +41,16 @@ type validator struct {
 	Addr netip.AddrPort
 }
 
-// entropyChapter selects the entropy in the JAM state: the Gray Paper calls this
-// chapter C(6) (D.2). entropySize is its size in bytes.
+// entropyChapter is the number of the entropy in the JAM state, which the Gray Paper
+// calls C(6) (D.2). entropySize is its size in bytes.
 const (
 	entropyChapter = 6
 	entropySize    = 4 * 32
 )
 
-// newAssignment computes the assignment from two parts of the state after a
-// block: the entropy, C(6), and the active validators, C(8). slot is the slot
-// of that block, and the assignment holds in the epoch of that slot. The error
-// wraps ErrMalformed.
+// newAssignment computes the assignment from the entropy, C(6), and the active
+// validators, C(8), in the state after a block. slot is the slot of that block, and the
+// assignment is valid in the epoch of that slot. The error wraps ErrMalformed.
 func newAssignment(c *codec.Codec, slot jamq.Slot, entropy, validators []byte) (*assignment, error) {
 	spec := c.Spec()
 	if len(entropy) != entropySize {
@@ -59,8 +58,8 @@ func newAssignment(c *codec.Codec, slot jamq.Slot, entropy, validators []byte) (
 	}
 	cores, n := spec.Cores, spec.Validators
 	if c.Version() >= codec.V080 {
-		// From this version on, the number of validators can change, and the
-		// number of active cores is a third of it.
+		// From this version on, the number of validators can change. The number of active
+		// cores is a third of it.
 		var err error
 		if validators, err = withoutCount(validators); err != nil {
 			return nil, err
@@ -85,8 +84,8 @@ func newAssignment(c *codec.Codec, slot jamq.Slot, entropy, validators []byte) (
 	return a, nil
 }
 
-// Guarantors returns the indices of the validators that guarantee for a core in
-// a slot, in ascending order. It returns nil if the slot is in another epoch or
+// Guarantors returns the indices of the validators that guarantee packages of a core in
+// the given slot, in ascending order. It returns nil if the slot is in another epoch or
 // the core does not exist.
 func (a *assignment) Guarantors(core jamq.CoreIndex, slot jamq.Slot) (indices []int) {
 	if slot/a.spec.EpochLength != a.epoch || int(core) >= a.cores {
@@ -101,8 +100,8 @@ func (a *assignment) Guarantors(core jamq.CoreIndex, slot jamq.Slot) (indices []
 	return indices
 }
 
-// Among returns which of the given peers guarantee for a core in a slot, as
-// indices in peers. Except for the slot, it is like [Config.Guarantors].
+// Among returns which of the given peers guarantee packages of a core in the given
+// slot, as indices in peers.
 func (a *assignment) Among(peers []Peer, core jamq.CoreIndex, slot jamq.Slot) (indices []int) {
 	for _, v := range a.Guarantors(core, slot) {
 		key := a.validators[v].Key
@@ -114,9 +113,9 @@ func (a *assignment) Among(peers []Peer, core jamq.CoreIndex, slot jamq.Slot) (i
 	return indices
 }
 
-// shuffledCores returns the core of each validator before the first rotation of
-// the epoch. Each core gets an equal share of the validators, and the entropy
-// determines which (GP 11.19, F.1 to F.3).
+// shuffledCores returns the core of each validator before the first rotation of the
+// epoch. Each core gets an equal share of the validators, and the entropy determines
+// which ones (Gray Paper 11.19, F.1 to F.3).
 func shuffledCores(cores, validators int, entropy common.Hash) []int {
 	rest := make([]int, validators)
 	for i := range rest {
@@ -136,12 +135,13 @@ func shuffledCores(cores, validators int, entropy common.Hash) []int {
 	return out
 }
 
-// readAssignment reads the assignment from the state after the parent of the
-// best block. It requests this state from peers (CE 129) and verifies it
-// against the state root in the header of the best block. Peers that have
-// closed the connection at their last two requests for state are skipped,
-// because nodes that do not know this request do that. readAssignment returns
-// ErrRefused if no peer is left; its other errors are those of [Feed.Context].
+// readAssignment reads the assignment from the state after the parent of the best
+// block. It requests this state from peers (CE 129), and verifies it against the state
+// root in the header of the best block.
+//
+// Some nodes do not know this request, and close the connection when they receive it.
+// readAssignment skips a peer that has done so at its last two requests for state. It
+// returns ErrRefused if no peer is left; its other errors are those of [Feed.Context].
 func (f *Feed) readAssignment(ctx context.Context) (*assignment, error) {
 	f.mu.Lock()
 	newest := *f.tree.Best() // a copy, because its parent may be added later
@@ -161,9 +161,9 @@ func (f *Feed) readAssignment(ctx context.Context) (*assignment, error) {
 	return newAssignment(f.client.cfg.Codec, at.Slot, entropy, validators)
 }
 
-// keepAssignment reads the assignment once in each epoch and gives it to the
-// client, until ctx ends. Before the first assignment, the client sends
-// packages to all peers in turn.
+// keepAssignment reads the assignment once in each epoch and gives it to the client,
+// until ctx ends. Before the first assignment, the client sends packages to all peers
+// in turn.
 func (f *Feed) keepAssignment(ctx context.Context) {
 	spec := f.client.cfg.Codec.Spec()
 	again := time.NewTicker(spec.SlotDuration)
@@ -185,22 +185,20 @@ func (f *Feed) keepAssignment(ctx context.Context) {
 	}
 }
 
-// sparing and insisting are the two values of the parameter drops of
-// Feed.chapter, which skips a peer that has closed the connection at that many
-// requests for state in a row. sparing skips a peer after maxStateDrops
-// requests. insisting never skips a peer; it is for state that a builder cannot
-// do without.
+// sparing and insisting are the two values of the parameter drops of Feed.chapter: how
+// often in a row a peer may close the connection at a request for state before it is
+// skipped. With sparing, this is maxStateDrops. With insisting, a peer is never
+// skipped, because a builder cannot do without the requested state.
 const sparing, insisting = maxStateDrops, math.MaxInt
 
-// maxStateDrops is how many times in a row a peer may close the connection at a
-// request for state before such requests avoid the peer. It is not 1, because
-// the connection may once be lost for another reason.
+// maxStateDrops is how many times in a row a peer may close the connection at a request
+// for state before it gets no such requests any more. It is more than 1, because a
+// connection may once be lost for another reason.
 const maxStateDrops = 2
 
-// chapter returns a numbered part of the state after a block, for example C(6),
-// the entropy. It requests the part from peers and verifies it against the
-// state root. Peers that have closed the connection at drops requests for state
-// in a row are skipped: see sparing and insisting.
+// chapter returns a numbered part of the state after a block, for example C(6), the
+// entropy. It requests the part from peers and verifies it against the state root. It
+// skips a peer that has closed the connection at the last drops requests for state.
 func (f *Feed) chapter(ctx context.Context, block jamq.HeaderHash, root common.Hash, chapter uint8, drops int) ([]byte, error) {
 	key := statetrie.ChapterKey(chapter)
 	return anyPeer(f.client, nil, func(peer int) ([]byte, error) {

@@ -8,30 +8,27 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// errUnbacked is returned if the feed does not deliver a chain because the
-// delivered blocks that too few peers have announced would then exceed the
-// limit: see maxUnbacked.
+// errUnbacked is returned if the feed has delivered too many blocks that only few peers
+// have announced, and therefore does not deliver a chain: see maxUnbacked.
 var errUnbacked = errors.New("jamnps: too many blocks that too few peers have announced")
 
-// maxUnbacked is the maximum number of delivered blocks that are not final and
-// that fewer than FinalPeers peers have announced. It is a quarter of the
-// capacity of a queue, so that peers that invent blocks cannot fill the queue.
-// The followed peers have equal shares of it.
+// maxUnbacked is the maximum number of delivered blocks that are not final and that
+// fewer than FinalPeers peers have announced. Each followed peer may cause an equal
+// share of them. The limit is a quarter of a queue's capacity, so that peers that
+// invent blocks cannot fill the queue.
 const maxUnbacked = defaultMaxGap / 4
 
-// backing records which peers have announced a delivered block or a descendant
-// of it. It has an entry only for blocks that fewer than FinalPeers peers have
-// announced. The first peer in an entry is the peer whose announcement caused
-// the delivery.
+// backing records which peers have announced a delivered block or a descendant of it.
+// It has an entry only for a block that fewer than FinalPeers peers have announced. The
+// first peer in an entry caused the delivery with its announcement.
 //
-// A peer that announces a block thereby also announces its ancestors. If a
-// block has no entry because enough peers have announced it, its ancestors
-// therefore have none either.
+// A peer that announces a block thereby also announces the block's ancestors. So if a
+// block has no entry because enough peers have announced it, none of its ancestors has
+// one.
 type backing map[jamq.HeaderHash][]int
 
-// announce records that a peer has announced a delivered block, and thereby all
-// its ancestors. When the number of peers that have announced a block reaches
-// enough, announce deletes the entry of the block.
+// announce records that a peer has announced a delivered block and all its ancestors.
+// It deletes the entry of each block that enough peers have announced now.
 func (b backing) announce(n *node, peer, enough int) {
 	for ; n != nil; n = n.Parent {
 		by, alone := b[n.Hash]
@@ -46,16 +43,16 @@ func (b backing) announce(n *node, peer, enough int) {
 	}
 }
 
-// deliver adds the entry for a block that was just delivered because peer has
-// announced it. If enough is 1, no entry is needed.
+// deliver adds the entry for a block that was delivered because the given peer has
+// announced it. If one peer is enough, the block needs no entry.
 func (b backing) deliver(hash jamq.HeaderHash, peer, enough int) {
 	if enough > 1 {
 		b[hash] = []int{peer}
 	}
 }
 
-// caused returns how many of the blocks with an entry were delivered because of
-// this peer. This number may not exceed the peer's share of maxUnbacked.
+// caused returns how many blocks with an entry were delivered because of a peer. This
+// number may not exceed the peer's share of maxUnbacked.
 func (b backing) caused(peer int) (n int) {
 	for _, by := range b {
 		if by[0] == peer {
@@ -68,9 +65,9 @@ func (b backing) caused(peer int) (n int) {
 // backed records that a peer has announced a delivered block.
 func (f *Feed) backed(n *node, p *peer) { f.backing.announce(n, p.index, f.cfg.FinalPeers) }
 
-// room returns an error that wraps errUnbacked if the blocks on a path (newest
-// first) would exceed the peer's share of maxUnbacked. Only blocks that fewer
-// than FinalPeers peers have announced count: see known.
+// room returns an error that wraps errUnbacked if delivering the blocks in path would
+// exceed the peer's share of maxUnbacked. Only blocks that fewer than FinalPeers peers
+// have announced count. path begins with the newest block.
 func (f *Feed) room(path []mark, p *peer) error {
 	if f.cfg.FinalPeers == 1 {
 		return nil
@@ -83,10 +80,10 @@ func (f *Feed) room(path []mark, p *peer) error {
 	return nil
 }
 
-// known returns how many of the oldest blocks of a path were announced by at
-// least FinalPeers peers, p included. path is in the order of the newest block
-// first. A peer has announced a block if it reports the block, or a descendant
-// on the path, as final or as a head.
+// known returns how many of the oldest blocks in path were announced by at least
+// FinalPeers peers, including p. path begins with the newest block. A peer has
+// announced a block if its final block or one of its heads is that block, or a
+// descendant in path.
 func (f *Feed) known(path []mark, p *peer) int {
 	reach := []int{len(path)} // for each peer, the number of blocks that it has announced
 	for _, other := range f.peers() {
@@ -111,8 +108,8 @@ func (f *Feed) known(path []mark, p *peer) int {
 	return reach[len(reach)-f.cfg.FinalPeers]
 }
 
-// forgetBacking removes the entries of blocks that are final or on an abandoned
-// fork, because such blocks no longer take room in the queue.
+// forgetBacking removes the entries of blocks that are final or on an abandoned fork,
+// because such blocks take no room in the queue any more.
 func (f *Feed) forgetBacking() {
 	for hash := range f.backing {
 		if n := f.tree.Get(hash); n == nil || n.Height <= f.tree.Finalized().Height {

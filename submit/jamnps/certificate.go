@@ -13,12 +13,11 @@ import (
 	"github.com/jamq/jamq/internal/smallorder"
 )
 
-// newCertificate returns the certificate by which a node or builder identifies
-// itself in a TLS handshake. It is self-signed with an Ed25519 key, and its
-// only name is the key's alternativeName. Equal arguments give equal
-// certificates. JAMNP-S ignores the validity period, but TLS libraries require
-// one. Errors wrap ErrKey, or ErrCertificate if notAfter is not after
-// notBefore.
+// newCertificate returns the certificate with which a node or builder identifies itself
+// in a TLS handshake. It is self-signed with an Ed25519 key, and its only name is
+// derived from the key by alternativeName. Equal arguments give equal certificates.
+// JAMNP-S ignores the validity period, but TLS libraries require one. Errors wrap
+// ErrKey, or ErrCertificate if notAfter is not after notBefore.
 func newCertificate(key ed25519.PrivateKey, notBefore, notAfter time.Time) (tls.Certificate, error) {
 	if len(key) != ed25519.PrivateKeySize {
 		return tls.Certificate{}, fmt.Errorf("%w: private key of %d bytes, want %d", ErrKey, len(key), ed25519.PrivateKeySize)
@@ -47,15 +46,14 @@ func newCertificate(key ed25519.PrivateKey, notBefore, notAfter time.Time) (tls.
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, nil
 }
 
-// peerKey returns the Ed25519 key of a peer from the certificates that the peer
-// presented in a TLS 1.3 handshake. rawCerts is the argument of
-// tls.Config.VerifyPeerCertificate. It must contain exactly one certificate,
-// which must be for an Ed25519 key, be signed with Ed25519, and have the key's
-// alternativeName as its only name. peerKey checks neither the signer nor the
+// peerKey returns a peer's Ed25519 key from the certificates in a TLS 1.3 handshake.
+// rawCerts is the argument of tls.Config.VerifyPeerCertificate. It must contain exactly
+// one certificate, which must be for an Ed25519 key, be signed with Ed25519, and have
+// the key's alternativeName as its only name. peerKey checks neither the signer nor the
 // validity period.
 //
-// The handshake itself proves that the peer holds the key. For a key of small
-// order this proof is worthless, so peerKey refuses such a key. The error wraps
+// The handshake itself proves that the peer holds the key. For a key of small order
+// this proof is worthless, so peerKey refuses such a key. The error wraps
 // ErrCertificate.
 func peerKey(rawCerts [][]byte) (ed25519.PublicKey, error) {
 	if len(rawCerts) != 1 {
@@ -83,17 +81,17 @@ func peerKey(rawCerts [][]byte) (ed25519.PublicKey, error) {
 	return key, nil
 }
 
-// tlsConfig returns the TLS configuration for either side of a connection: TLS
-// 1.3 with the given certificate and protocol names (see alpn). It checks the
-// peer's certificate with peerKey. If accept is not nil, tlsConfig then passes
-// the peer's key to accept, whose error fails the handshake.
+// tlsConfig returns the TLS 1.3 configuration for either side of a connection, with a
+// certificate and the protocol names from alpn. It checks the peer's certificate with
+// peerKey. If accept is not nil, it then passes the peer's key to accept, whose error
+// fails the handshake.
 func tlsConfig(certificate tls.Certificate, protocols []string, accept func(ed25519.PublicKey) error) *tls.Config {
 	return &tls.Config{
 		MinVersion:   tls.VersionTLS13,
 		Certificates: []tls.Certificate{certificate},
 		NextProtos:   protocols,
-		// Go's default is a hybrid key exchange, which needs a ClientHello of
-		// two packets. Some nodes cannot handle that.
+		// Go's default is a hybrid key exchange, which needs two packets for a ClientHello.
+		// Some nodes cannot handle that.
 		CurvePreferences: []tls.CurveID{tls.X25519, tls.CurveP256},
 		ClientAuth:       tls.RequireAnyClientCert,
 		// There is no certificate authority. VerifyPeerCertificate checks the

@@ -21,15 +21,14 @@ import (
 type ChainSpec struct {
 	// ID is the name of the network.
 	ID string
-	// Bootnodes are the nodes that a client can connect to before it knows
-	// other peers. The list may be empty.
+	// Bootnodes are the nodes to which a client can connect before it knows other peers.
+	// The list may be empty.
 	Bootnodes []Peer
 	// Genesis is the hash of the genesis header.
 	Genesis jamq.HeaderHash
-	// Spec has the constants of the chain. From Gray Paper 0.8.0 on, the number
-	// of validators can change and is no longer a constant. Spec.Validators is
-	// then the number with which the chain begins, which is the first of these
-	// that the file has:
+	// Spec contains the constants of the chain. From Gray Paper 0.8.0 on, the number of
+	// validators can change and is no longer a constant. Spec.Validators is then the number
+	// with which the chain begins. It is the first of these numbers that the file contains:
 	//
 	//   - the number in the epoch mark of the genesis header
 	//   - the number of active validators in the genesis state
@@ -39,11 +38,10 @@ type ChainSpec struct {
 	since codec.Version // the oldest version whose parameters have the form of those in the file
 }
 
-// OpenChain opens a client for the network that a chain specification file
-// describes, with default settings. The peers of the client are the bootnodes
-// in the file. key is the builder's private key. version is the version of the
-// Gray Paper that the network follows, which is not in the file. Errors are
-// those of ParseChainSpec, ChainSpec.Config and Open.
+// OpenChain opens a client, with default settings, for the network that a chain
+// specification file describes. The client's peers are the bootnodes in the file. key
+// is the builder's private key. version is the network's Gray Paper version, which the
+// file does not contain. Errors are those of ParseChainSpec, ChainSpec.Config and Open.
 func OpenChain(file []byte, key ed25519.PrivateKey, version codec.Version) (*Client, error) {
 	spec, err := ParseChainSpec(file)
 	if err != nil {
@@ -56,10 +54,9 @@ func OpenChain(file []byte, key ed25519.PrivateKey, version codec.Version) (*Cli
 	return Open(cfg)
 }
 
-// Config returns the default configuration of a client for this network, with
-// the bootnodes as its peers. The error wraps ErrInvalidConfig if version is
-// older than the form of the file's protocol parameters; other errors are those
-// of codec.New.
+// Config returns the default configuration of a client for this network, with the
+// bootnodes as its peers. The error wraps ErrInvalidConfig if version is older than the
+// format of the file's protocol parameters; other errors are those of codec.New.
 func (s *ChainSpec) Config(key ed25519.PrivateKey, version codec.Version) (Config, error) {
 	if version < s.since {
 		return Config{}, fmt.Errorf("%w: version is %v, want at least %v, from which on protocol parameters are like those of %q", ErrInvalidConfig, version, s.since, s.ID)
@@ -71,9 +68,9 @@ func (s *ChainSpec) Config(key ed25519.PrivateKey, version codec.Version) (Confi
 	return DefaultConfig(key, s.Genesis, c, s.Bootnodes), nil
 }
 
-// ParseChainSpec reads a chain specification file. It ignores unknown fields.
-// Of the genesis state it uses only the number of validators. The error wraps
-// ErrMalformed, or jamq.ErrInvalidSpec if the constants contradict each other.
+// ParseChainSpec reads a chain specification file. It ignores unknown fields. Of the
+// genesis state, it uses only the number of validators. The error wraps ErrMalformed,
+// or jamq.ErrInvalidSpec if the constants contradict each other.
 func ParseChainSpec(file []byte) (*ChainSpec, error) {
 	var fields struct {
 		ID         string          `json:"id"`
@@ -111,9 +108,9 @@ func ParseChainSpec(file []byte) (*ChainSpec, error) {
 	return s, nil
 }
 
-// genesisValidators returns the number of validators with which a chain of Gray
-// Paper 0.8.0 or later begins: see ChainSpec.Spec. state is the genesis state,
-// a JSON object of hexadecimal keys and values.
+// genesisValidators returns the number of validators with which a chain of Gray Paper
+// 0.8.0 or later begins. It takes the number from the genesis header or, if the header
+// has none, from the genesis state, a JSON object of hexadecimal keys and values.
 func genesisValidators(s jamq.ChainSpec, header []byte, state json.RawMessage) int {
 	s.Validators = jamq.ValidatorsOf(s.Cores)
 	if c, err := codec.New(codec.V080, s); err == nil {
@@ -133,10 +130,10 @@ func genesisValidators(s jamq.ChainSpec, header []byte, state json.RawMessage) i
 	return s.Validators
 }
 
-// ParsePeer reads an entry of the bootnodes in a chain specification file,
-// which has the form name@ip:port. The name is the one in the node's
-// certificate, and ParsePeer computes the node's key from it. An IPv6 address
-// may be in brackets. The error wraps ErrMalformed.
+// ParsePeer reads a bootnode in a chain specification file, which has the form
+// name@ip:port. ParsePeer computes the node's key from the name, which is also the name
+// in the node's certificate. An IPv6 address may be in brackets. The error wraps
+// ErrMalformed.
 func ParsePeer(text string) (Peer, error) {
 	name, endpoint, found := strings.Cut(text, "@")
 	split := strings.LastIndexByte(endpoint, ':')

@@ -21,9 +21,9 @@ import (
 	"github.com/jamq/jamq/internal/feed"
 )
 
-// Client connects a builder to the nodes of a JAM network. It sends requests to them and receives
-// their announcements of blocks. Create a client with [Open]. Its methods are safe for concurrent
-// use.
+// Client connects a builder to the nodes of a JAM network. It sends requests to the
+// nodes, and receives their announcements of blocks. [Open] creates a client. Its
+// methods are safe for concurrent use.
 type Client struct {
 	cfg         Config
 	log         *slog.Logger
@@ -43,7 +43,7 @@ type Client struct {
 	own    func() handshake // returns the blocks that the client announces to peers
 }
 
-// peer is a node of the network and the connection to it, if there is one.
+// peer is a node of the network, with the client's connection to it, if any.
 type peer struct {
 	Peer
 	index int
@@ -61,16 +61,16 @@ type peer struct {
 	ended, forks feed.Seldom  // limit log messages that the peer can cause
 }
 
-// certificateFrom and certificateUntil are the validity period of the client's certificate. Peers
-// ignore it, but TLS libraries require one.
+// certificateFrom and certificateUntil are the validity period of the client's
+// certificate. Peers ignore this period, but TLS libraries require one.
 var (
 	certificateFrom  = time.Date(2025, time.January, 1, 0, 0, 0, 0, time.UTC)
 	certificateUntil = certificateFrom.AddDate(100, 0, 0)
 )
 
-// Open returns a client with an open UDP socket. Open does not connect to any peer; the first
-// request to a peer does. Errors wrap ErrInvalidConfig or ErrCertificate, or are those of the
-// operating system.
+// Open returns a client with an open UDP socket. The client connects to a peer at the
+// first request to that peer. Errors wrap ErrInvalidConfig or ErrCertificate, or are
+// those of the operating system.
 func Open(cfg Config) (*Client, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -90,7 +90,7 @@ func Open(cfg Config) (*Client, error) {
 	return c, err
 }
 
-// openOn returns a client that sends its packets over the given socket, which Client.Close closes.
+// openOn returns a client that uses the given socket. Client.Close closes the socket.
 func openOn(socket net.PacketConn, cfg Config) (*Client, error) {
 	certificate, err := newCertificate(cfg.Key, certificateFrom, certificateUntil)
 	if err != nil {
@@ -114,8 +114,8 @@ func openOn(socket net.PacketConn, cfg Config) (*Client, error) {
 // Config returns the configuration of the client. The caller must not change its slices.
 func (c *Client) Config() Config { return c.cfg }
 
-// Close closes all connections, fails the pending requests, and waits until the client's goroutines
-// have ended. Further calls have no effect.
+// Close closes all connections, fails the pending requests, and waits until the
+// client's goroutines have ended. Further calls have no effect.
 func (c *Client) Close() {
 	c.mu.Lock()
 	was := c.closed
@@ -136,9 +136,9 @@ func (c *Client) Close() {
 	c.work.Wait()
 }
 
-// connect returns a working connection to a peer. If there is none, it dials the peer. Only one
-// goroutine dials a peer at a time. After a failed attempt, connect returns an error immediately
-// until Config.RetryAfter has passed.
+// connect returns a working connection to a peer. It dials the peer if there is none,
+// but only one goroutine does so at a time. After a failed attempt, connect returns an
+// error immediately until Config.RetryAfter has passed.
 func (c *Client) connect(ctx context.Context, p *peer) (*quic.Conn, error) {
 	select {
 	case p.busy <- struct{}{}:
@@ -199,7 +199,7 @@ func (c *Client) dial(ctx context.Context, p *peer) (*quic.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A peer that does not know the protocol for builders accepts the builder as a node.
+	// A peer that does not know the protocol for builders accepts a builder as a node.
 	protocols := []string{alpn(c.cfg.Genesis, true), alpn(c.cfg.Genesis, false)}
 	conf := tlsConfig(c.certificate, protocols, func(key ed25519.PublicKey) error {
 		if !bytes.Equal(key, p.Key) {
@@ -213,11 +213,11 @@ func (c *Client) dial(ctx context.Context, p *peer) (*quic.Conn, error) {
 	})
 }
 
-// maxIncoming is the maximum number of streams that a peer may have open towards the client. A peer
-// needs only one, for its announcements.
+// maxIncoming is the maximum number of streams that a peer may open to the client. A
+// peer needs only one, for its announcements.
 const maxIncoming = 4
 
-// serve accepts the streams that a peer opens on a connection, until the connection ends.
+// serve accepts the streams that a peer opens, until the connection ends.
 func (c *Client) serve(p *peer, conn *quic.Conn) {
 	c.work.Go(func() { c.keepListening(p, conn) })
 	for {
@@ -230,8 +230,8 @@ func (c *Client) serve(p *peer, conn *quic.Conn) {
 	}
 }
 
-// accept serves a stream that a peer has opened. It resets the stream unless it is for
-// announcements, because a builder answers no requests.
+// accept serves a stream that a peer has opened. It accepts only announcements, and
+// resets any other stream, because a builder answers no requests.
 func (c *Client) accept(p *peer, conn *quic.Conn, stream *quic.Stream) {
 	var kind [1]byte
 	_ = stream.SetReadDeadline(time.Now().Add(c.cfg.RequestTimeout))
@@ -249,9 +249,9 @@ func reset(stream *quic.Stream) {
 	stream.CancelWrite(0)
 }
 
-// request sends a request to a peer on a new stream. It writes the messages and closes its half of
-// the stream. If read is not nil, request then calls read to read the answer. The peer must close
-// its half of the stream after the answer.
+// request sends a request to a peer on a new stream. It writes the messages and closes
+// its half of the stream. It then calls read, unless read is nil, to read the answer.
+// The peer must close its half of the stream after the answer.
 func (c *Client) request(ctx context.Context, p *peer, kind streamKind, messages [][]byte, read func(io.Reader) error) error {
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.RequestTimeout)
 	defer cancel()
@@ -263,7 +263,8 @@ func (c *Client) request(ctx context.Context, p *peer, kind streamKind, messages
 	if err != nil {
 		return c.explain(ctx, p, conn, err)
 	}
-	// The stream is reset when the context ends, which has no effect after both halves are closed.
+	// The stream is reset when the context ends. This has no effect if both halves are
+	// closed.
 	stop := context.AfterFunc(ctx, func() { reset(stream) })
 	defer stop()
 	err = exchange(stream, kind, messages, read)
@@ -304,10 +305,10 @@ func exchange(stream *quic.Stream, kind streamKind, messages [][]byte, read func
 	return nil
 }
 
-// explain converts an error of a stream into an error that callers can test with errors.Is. If the
-// connection broke, explain also drops the connection, so that the caller's next attempt makes a
-// new one. This is necessary because a stream notices a broken connection earlier than the
-// connection's context does.
+// explain converts the error of a stream to an error that callers can test with
+// errors.Is. If the connection broke, explain also drops it, so that the caller's next
+// attempt makes a new connection. The connection's context would show the break only
+// later than the stream.
 func (c *Client) explain(ctx context.Context, p *peer, conn *quic.Conn, err error) error {
 	var refused *quic.StreamError
 	switch {
@@ -326,11 +327,11 @@ func (c *Client) explain(ctx context.Context, p *peer, conn *quic.Conn, err erro
 	return fmt.Errorf("%w: %s: %w", ErrDisconnected, p.Addr, err)
 }
 
-// choose returns the peer that receives a package for a core in a given attempt, counted from 1.
-// Each attempt goes to the next peer in turn, in this order:
+// choose returns the peer to which an attempt to send a package for a core goes.
+// Attempts are counted from 1, and each goes to the next peer in this order:
 //
-//   - If Config.Guarantors is nil, the guarantors in the assignment that a feed has read come
-//     first, and then all other peers.
+//   - If Config.Guarantors is nil, the guarantors in the assignment that a feed has
+//     read come first, and then all other peers.
 //   - If Config.Guarantors returns any peers, only those are tried.
 //   - In all other cases, all peers are tried.
 func (c *Client) choose(core jamq.CoreIndex, attempt int) *peer {

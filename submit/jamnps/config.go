@@ -15,13 +15,13 @@ import (
 
 // Peer is a node of the network, usually a validator.
 type Peer struct {
-	// Key is the Ed25519 key of the node, which the node must prove to hold
-	// when the client connects. A key of small order is not allowed, because
-	// any host could give such a proof for it. This excludes the key of zeros,
-	// with which JAM replaces the key of a punished validator.
+	// Key is the Ed25519 key of the node. When the client connects, the node must prove
+	// that it holds the key. A key of small order is not allowed, because any host could
+	// give such a proof for it. This excludes the key of zeros, with which JAM replaces the
+	// key of a punished validator.
 	Key ed25519.PublicKey
-	// Addr is the address of the node, host:port. Validators publish their
-	// address in the first 18 bytes of their metadata on the chain.
+	// Addr is the address of the node, as host:port. Validators publish their address in
+	// the first 18 bytes of their metadata on the chain.
 	Addr string
 }
 
@@ -32,45 +32,39 @@ type Config struct {
 	Key ed25519.PrivateKey
 	// Genesis is the hash of the genesis header, which identifies the network.
 	Genesis jamq.HeaderHash
-	// Codec encodes and decodes the messages of this chain. It must not be nil.
-	// A feed also uses the codec's slot duration to reject blocks whose slot is
-	// far in the future.
+	// Codec encodes and decodes the messages of this chain. It must not be nil. A feed also
+	// uses the codec's slot duration, to reject blocks whose slot is far in the future.
 	Codec *codec.Codec
 	// Peers are the nodes that the client may connect to, at least one.
 	Peers []Peer
-	// Guarantors returns which peers currently guarantee packages of a core, as
-	// indices in Peers. If it returns none, the client tries all peers in turn.
-	// If Guarantors is nil, a feed reads the assignment from the chain's state
-	// once in each epoch, and the client tries the guarantors before the other
-	// peers.
+	// Guarantors returns the peers that currently guarantee packages of a core, as indices
+	// in Peers. If it returns none, the client tries all peers in turn. If Guarantors is
+	// nil, a feed reads the guarantors from the chain's state once in each epoch, and the
+	// client tries them before the other peers.
 	Guarantors func(core jamq.CoreIndex) []int
-	// Listen is the local UDP address. The default is ":0", which selects a free port.
+	// Listen is the local UDP address. The default, ":0", selects a free port.
 	Listen string
-	// DialTimeout is the maximum duration of one attempt to connect. RequestTimeout is the maximum
-	// duration of one request, including the answer. Both must be positive. The defaults are 5 s
-	// and 10 s.
+	// DialTimeout is the maximum duration of an attempt to connect. RequestTimeout is the
+	// maximum duration of a request, including the answer. Both must be positive. The
+	// defaults are 5 s and 10 s.
 	DialTimeout, RequestTimeout time.Duration
-	// IdleTimeout is the time after which a connection is closed if no packet
-	// of the peer arrives. The client sends keep-alives, so that only a peer
-	// that has stopped reacting is affected. It must be positive; the default
-	// is 30 s.
+	// IdleTimeout is the time without any packet from the peer after which a connection is
+	// closed. The client sends keep-alives, so this happens only to peers that no longer
+	// react. It must be positive; the default is 30 s.
 	IdleTimeout time.Duration
-	// RetryAfter is how long the client waits after a failed attempt to connect
-	// to a peer. Until then, requests to that peer fail immediately. It must be
-	// positive; the default is 2 s.
+	// RetryAfter is the time after a failed attempt to connect to a peer during which
+	// requests to that peer fail immediately. It must be positive; the default is 2 s.
 	RetryAfter time.Duration
-	// MaxBlocks and MaxState are the maximum sizes, in bytes, of the answers to
-	// requests for blocks and for state. Both must be positive. The default of
-	// MaxBlocks is 18 MiB, which is enough for a block with a report of the
-	// greatest size on each core of the full chain. The default of MaxState is
-	// 4 MiB.
+	// MaxBlocks and MaxState are the maximum sizes, in bytes, of the answers to requests
+	// for blocks and for state. Both must be positive. The default of MaxBlocks is 18 MiB,
+	// which is enough for a block with a report of the greatest size on each core of the
+	// full chain. The default of MaxState is 4 MiB.
 	//
-	// While the client decodes an answer, it needs at most about three times
-	// the limit plus 8 MiB of memory. For the blocks that a feed requests, that
-	// is 62 MiB.
+	// While the client decodes an answer, it needs up to about three times the limit plus 8
+	// MiB of memory. For the blocks that a feed requests, this is 62 MiB.
 	MaxBlocks, MaxState uint32
-	// Logger receives a message when a peer's announcements end, at most one per minute and peer,
-	// and when a feed cannot follow the chain. Nil discards these messages.
+	// Logger receives a message when a peer's announcements end, at most one per minute and
+	// peer, and when a feed cannot follow the chain. If Logger is nil, nothing is logged.
 	Logger *slog.Logger
 }
 

@@ -18,19 +18,19 @@ import (
 
 // FeedConfig configures a [Feed]. Zero fields get their defaults.
 type FeedConfig struct {
-	// Root is the block after which the feed begins to deliver. It must be
-	// final, and the queue must know it. Zero means the finalized block of the
-	// first peer that answers, which is the right choice for a new queue. That
-	// single peer is then trusted for the root.
+	// Root is the block after which the feed begins to deliver. It must be final, and the
+	// queue must know it. A zero Root means the finalized block of the first peer that
+	// answers, which is the right choice for a new queue. The feed then trusts that single
+	// peer for the root.
 	Root jamq.Block
-	// Best is the best block that the sink knows. A host sets it after a
-	// restart if its queue has blocks after Root, so that the restart does not
-	// look like a reorg. The feed reports this block as the best one until it
-	// has delivered a longer chain. Zero means Root.
+	// Best is the best block that the sink knows. A host sets it after a restart if its
+	// queue has blocks after Root, so that the restart does not look like a reorg. The feed
+	// reports Best as the best block until it has delivered a longer chain. Zero means
+	// Root.
 	Best jamq.HeaderHash
-	// FollowPeers is the number of peers whose announcements the feed follows,
-	// which are the first peers in Config.Peers. It must be between 1 and the
-	// number of peers. The default is 3, or all peers if there are fewer.
+	// FollowPeers is the number of peers whose announcements the feed follows: the first
+	// peers in Config.Peers. It must be between 1 and the number of peers. The default is
+	// 3, or all peers if there are fewer.
 	FollowPeers int
 	// FinalPeers is the number of followed peers that must report a block as
 	// final before the feed does. It must be between 1 and FollowPeers. The
@@ -41,42 +41,39 @@ type FeedConfig struct {
 	// blocks. Every followed peer is then also trusted for finality, unless
 	// CheckFinal is given.
 	FinalPeers int
-	// CheckFinal, if not nil, is called before the feed reports a block as
-	// final, after FinalPeers peers have reported it. If CheckFinal returns an
-	// error, the block does not become final, and Health.LastError names the
-	// peers. The feed then checks the next lower block that peers report, and
-	// tries again later.
+	// CheckFinal, if not nil, is called before the feed reports a block as final, after
+	// FinalPeers peers have reported the block. If CheckFinal returns an error, the block
+	// does not become final, and Health.LastError names the peers. The feed then checks the
+	// next lower block that peers report, and tries again later.
 	//
-	// A host that verifies a justification here need not trust its peers for
-	// finality, even if FinalPeers is 1: see Client.Justification and
-	// proof.Justification. Follow calls CheckFinal on its own goroutine and
-	// waits for it.
+	// A host that verifies a justification here need not trust its peers for finality, even
+	// if FinalPeers is 1: see Client.Justification and proof.Justification. Follow calls
+	// CheckFinal on its own goroutine and waits for the result.
 	CheckFinal func(ctx context.Context, block jamq.HeaderHash) error
 	// RecentHistory is the length of the chain's recent history (H), in blocks. It must be at least
 	// 3. The default is 8.
 	RecentHistory int
-	// MaxGap is the maximum number of blocks that the feed fetches to connect
-	// an announced block with the delivered ones. It must be at least 1. The
-	// default is 16,384, the capacity of a queue. If the final blocks of
-	// FinalPeers peers are more than MaxGap blocks away, Follow returns
-	// ErrHistoryLost. For each followed peer, the feed keeps up to 8 MiB of
-	// fetched blocks. It fetches the blocks beyond that a second time when it
-	// delivers them.
+	// MaxGap is the maximum number of blocks that the feed fetches in order to connect an
+	// announced block with the delivered ones. It must be at least 1. The default is
+	// 16,384, the capacity of a queue. If the final blocks of FinalPeers peers are more
+	// than MaxGap blocks away, Follow returns ErrHistoryLost. For each followed peer, the
+	// feed keeps up to 8 MiB of fetched blocks. It fetches further blocks a second time
+	// when it delivers them.
 	MaxGap int
-	// LostAfter is the number of slots for which the final blocks of FinalPeers
-	// peers may contradict the delivered blocks while fewer than FinalPeers
-	// peers agree with them. After that, Follow returns ErrHistoryLost. It must
-	// be at least 1. The default is 16.
+	// LostAfter is the number of slots after which Follow gives up and returns
+	// ErrHistoryLost, if the final blocks of FinalPeers peers contradict the delivered
+	// blocks all that time, and fewer than FinalPeers peers agree with them. It must be at
+	// least 1. The default is 16.
 	LostAfter int
-	// Sizes are the sizes of the validator sets after Root, which change from
-	// Gray Paper 0.8.0 on. Zero means that the feed finds them: after the genesis
-	// block both are the number of validators in the codec's constants, and after
-	// any other block the feed requests them from peers as a part of the state,
-	// which it verifies. A host sets Sizes if it knows them and the peers do not
-	// serve state (CE 129). Before 0.8.0, Sizes must be zero.
+	// Sizes are the sizes of the validator sets after Root, which change from Gray Paper
+	// 0.8.0 on. If Sizes is zero, the feed finds them itself. After the genesis block, both
+	// are the number of validators in the codec's constants. After any other block, the
+	// feed requests them from peers as a part of the state, which it verifies. A host sets
+	// Sizes if it knows them and the peers do not serve state (CE 129). Before 0.8.0, Sizes
+	// must be zero.
 	Sizes codec.SetSizes
-	// Logger receives a message if the feed cannot follow the chain, at most
-	// one per minute. Nil discards these messages.
+	// Logger receives a message if the feed cannot follow the chain, at most one per
+	// minute. If Logger is nil, nothing is logged.
 	Logger *slog.Logger
 }
 
@@ -86,8 +83,8 @@ const (
 	defaultMaxGap  = 16_384
 )
 
-// setDefaults replaces zero fields by their defaults and checks the others.
-// peers is the number of the client's peers.
+// setDefaults replaces zero fields by their defaults, and checks the ranges. peers is
+// the number of the client's peers.
 func (c *FeedConfig) setDefaults(peers int) error {
 	for _, d := range []struct {
 		have  *int
@@ -111,9 +108,9 @@ func (c *FeedConfig) setDefaults(peers int) error {
 	return nil
 }
 
-// Feed follows a JAM chain through the announcements of peers, fetches the
-// announced blocks, and delivers them to a queue. It implements
-// submit.ChainFeed, and its methods are safe for concurrent use.
+// Feed follows a JAM chain through the announcements of peers. It fetches the announced
+// blocks and delivers them to a queue. It implements submit.ChainFeed, and its methods
+// are safe for concurrent use.
 type Feed struct {
 	cfg    FeedConfig
 	client *Client
@@ -164,20 +161,20 @@ type node = headers.Block[note]
 
 // note has the facts that the feed remembers about a delivered block.
 type note struct {
-	// root is the state root in the block's header: the root of the state after
-	// the block's parent.
+	// root is the state root in the block's header. It is the root after the block's
+	// parent.
 	root common.Hash
-	// sizes are the sizes of the validator sets after the block. They are zero for
-	// the root if they are unknown, and for the blocks before it: see sizesAfter.
+	// sizes are the sizes of the validator sets after the block. They are zero if they are
+	// unknown, which is possible only for the root and the blocks before it.
 	sizes codec.SetSizes
 }
 
 var _ submit.ChainFeed = (*Feed)(nil)
 
-// OpenFeed returns a feed that follows a client's peers. If FeedConfig.Root is
-// zero, it connects to these peers and waits until one of them has announced
-// its finalized block, or until ctx ends. Errors wrap ErrInvalidConfig,
-// ErrDisconnected, ErrClosed or the error of ctx.
+// OpenFeed returns a feed that follows a client's peers. If FeedConfig.Root is zero, it
+// connects to these peers and waits until one of them has announced its finalized
+// block, or until ctx ends. Errors wrap ErrInvalidConfig, ErrDisconnected, ErrClosed or
+// the error of ctx.
 func OpenFeed(ctx context.Context, client *Client, cfg FeedConfig) (*Feed, error) {
 	if err := cfg.setDefaults(len(client.peers)); err != nil {
 		return nil, err
@@ -208,8 +205,8 @@ func OpenFeed(ctx context.Context, client *Client, cfg FeedConfig) (*Feed, error
 	return f, nil
 }
 
-// firstFinal connects to the followed peers and returns the finalized block of
-// the first peer that announces one.
+// firstFinal connects to the followed peers, and returns the finalized block of the
+// first peer that announces one.
 func (f *Feed) firstFinal(ctx context.Context) (leaf, error) {
 	for {
 		failed := f.connectAll(ctx)
@@ -230,8 +227,8 @@ func (f *Feed) firstFinal(ctx context.Context) (leaf, error) {
 // peers returns the followed peers.
 func (f *Feed) peers() []*peer { return f.client.peers[:f.cfg.FollowPeers] }
 
-// handshake returns the feed's own finalized block and best block, which the
-// client announces to each peer that it connects to.
+// handshake returns the feed's own finalized block and best block. The client announces
+// them to each peer to which it connects.
 func (f *Feed) handshake() handshake {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -243,14 +240,14 @@ func (f *Feed) handshake() handshake {
 	return h
 }
 
-// Root returns the block after which the feed begins to deliver. The queue behind the sink must
+// Root returns the block after which the feed begins to deliver. The sink's queue must
 // begin with the same block.
 func (f *Feed) Root() jamq.Block { return f.cfg.Root }
 
-// heads returns the best block and the finalized block that the feed has
-// delivered. Because the state root after a block is in the header of its
-// child, the root of the best block is always zero. The root of the finalized
-// block is zero until that block has a child on the best chain.
+// heads returns the best block and the finalized block that the feed has delivered. The
+// state root after a block is in the header of the block's child. The root of the best
+// block is therefore always zero, and the root of the finalized block is zero until
+// that block has a child on the best chain.
 func (f *Feed) heads() (best, finalized jamq.AnchorBlock) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -263,14 +260,14 @@ func (f *Feed) heads() (best, finalized jamq.AnchorBlock) {
 	return jamq.AnchorBlock{Hash: f.tree.Best().Hash, Slot: f.tree.Best().Slot}, finalized
 }
 
-// Context returns the refine context for a package with the given anchor. The
-// feed must have delivered the anchor and a child of it on the best chain. The
-// lookup anchor is the newest finalized block that has such a child.
+// Context returns the refine context for a package with the given anchor. The feed must
+// have delivered the anchor and a child of the anchor on the best chain. The lookup
+// anchor is the newest finalized block that has such a child.
 //
 // The state roots come from headers of the best chain. The super-peak of the
-// accumulation-output log is in no header. Context therefore requests the
-// recent history from the state (CE 129) and verifies it against one of these
-// state roots. The error is one of Client.fetchState or wraps one of these:
+// accumulation-output log is in no header. Context therefore requests the recent
+// history from the state (CE 129), and verifies it against one of these state roots.
+// The error is one of Client.fetchState or wraps one of these:
 //
 //   - ErrHistoryLost: the anchor was not delivered or is too old.
 //   - ErrNoState: the anchor has no child on the best chain, or is not in the
@@ -309,12 +306,12 @@ func (f *Feed) Context(ctx context.Context, anchor jamq.HeaderHash, prerequisite
 	return out, nil
 }
 
-// historyChapter is the number of the part of the JAM state that has the recent
-// history, which the Gray Paper calls C(3).
+// historyChapter is the number of the recent history in the JAM state: C(3) in the Gray
+// Paper.
 const historyChapter = 3
 
-// history returns the recent history after a block, which it requests from the
-// peers and verifies against the state root.
+// history returns the recent history after a block. It requests the history from peers,
+// and verifies it against the state root.
 func (f *Feed) history(ctx context.Context, block jamq.HeaderHash, root common.Hash) (codec.RecentHistory, error) {
 	raw, err := f.chapter(ctx, block, root, historyChapter, insisting)
 	if err != nil {

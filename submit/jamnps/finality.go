@@ -13,8 +13,8 @@ import (
 	"github.com/jamq/jamq/submit"
 )
 
-// lacksFinal reports whether at least FinalPeers peers report final blocks that
-// were not delivered yet.
+// lacksFinal reports whether at least FinalPeers peers report final blocks that the
+// feed has not delivered yet.
 func (f *Feed) lacksFinal() bool {
 	lacking := 0
 	for _, p := range f.peers() {
@@ -25,10 +25,10 @@ func (f *Feed) lacksFinal() bool {
 	return lacking >= f.cfg.FinalPeers
 }
 
-// loseFinal records that the final block of a peer is out of reach or on a
-// chain without the finalized block. If the block is out of reach, and too few
-// peers are left to make a block final, loseFinal returns an error that wraps
-// ErrHistoryLost. checkFinality handles all other cases.
+// loseFinal records that the final block of a peer is out of reach, or on a chain
+// without the finalized block. If it is out of reach, and too few other peers are left
+// to make a block final, loseFinal returns an error that wraps ErrHistoryLost.
+// checkFinality handles all other cases.
 func (f *Feed) loseFinal(p *peer, err error) error {
 	f.lost[p.index] = fmt.Errorf("peer %s: %w", p.Addr, err)
 	f.loop.NoteContradiction(f.lost[p.index])
@@ -38,13 +38,13 @@ func (f *Feed) loseFinal(p *peer, err error) error {
 	return fmt.Errorf("%w: %w", ErrHistoryLost, f.lost[p.index])
 }
 
-// findFinal withdraws the record that loseFinal has made about a peer, because
-// the peer's final block is in reach again or the peer is not connected.
+// findFinal removes the record of loseFinal about a peer. The peer's final block is in
+// reach again, or the peer is not connected.
 func (f *Feed) findFinal(p *peer) { delete(f.lost, p.index) }
 
-// goesBack reports whether a peer names an older final block than one that it has called final
-// before and that was delivered, and notes that as a contradiction. A peer that was never so far
-// may be behind.
+// goesBack reports whether a peer's final block is older than one that the peer has
+// called final before and that the feed has delivered. If so, goesBack notes a
+// contradiction. A peer whose final block was never that high may just be behind.
 func (f *Feed) goesBack(p *peer, final leaf) bool {
 	if n := f.tree.Get(final.hash); n != nil {
 		final.slot = n.Slot
@@ -57,9 +57,9 @@ func (f *Feed) goesBack(p *peer, final leaf) bool {
 	return final.slot < before
 }
 
-// checkFinality returns an error if the final blocks of FinalPeers peers are
-// out of reach or on chains without the finalized block, unless as many other
-// peers agree with it. The error names these peers. If this lasts longer than
+// checkFinality returns an error if the final blocks of FinalPeers peers are out of
+// reach or on chains without the finalized block, unless FinalPeers other peers agree
+// with that block. The error names the peers. If this lasts longer than
 // FeedConfig.LostAfter, the error wraps ErrHistoryLost.
 func (f *Feed) checkFinality() error {
 	agree := 0
@@ -75,14 +75,14 @@ func (f *Feed) checkFinality() error {
 	return f.excluded.Note(ErrHistoryLost, f.cfg.LostAfter, f.client.cfg.Codec.Spec().SlotDuration, errors.Join(slices.Collect(maps.Values(f.lost))...))
 }
 
-// finalize reports to the sink the highest block that enough peers call final.
-// If FeedConfig.CheckFinal refuses a block, finalize checks the next lower one,
-// so that a peer with an invented final block does not delay the others. The
-// error then names the peers that reported the block.
+// finalize reports to the sink the highest block that enough peers call final. If
+// FeedConfig.CheckFinal refuses a block, finalize checks the next lower one, so that a
+// peer with an invented final block does not delay the others. The error then names the
+// peers that reported the refused block.
 //
-// If the sink had no room for a peer's final block, finalize uses the newest
-// delivered ancestor of that block instead. The ancestor is final too, and
-// reporting it makes room in the queue.
+// If the sink had no room for a peer's final block, finalize uses the newest delivered
+// ancestor of that block instead. The ancestor is final too, and reporting it makes
+// room in the queue.
 func (f *Feed) finalize(ctx context.Context, to submit.ChainSink) error {
 	finals := make(map[*node][]string) // the addresses of the peers that report each block
 	for _, p := range f.peers() {
@@ -123,7 +123,7 @@ func (f *Feed) finalize(ctx context.Context, to submit.ChainSink) error {
 	return failed
 }
 
-// higher orders blocks by height, the highest first, and blocks of the same height by hash.
+// higher orders blocks by height, highest first, and at the same height by hash.
 func higher(a, b *node) int {
 	return cmp.Or(cmp.Compare(b.Height, a.Height), bytes.Compare(a.Hash[:], b.Hash[:]))
 }

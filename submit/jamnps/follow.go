@@ -17,10 +17,10 @@ import (
 	"github.com/jamq/jamq/submit/codec"
 )
 
-// Follow implements submit.ChainFeed. It runs until ctx ends, and then returns ctx's error, or
-// until it meets an error that wraps ErrHistoryLost, ErrClosed or the sink's error. After any other
-// failure of peers or connections, Follow tries again. If Follow is already running, a second call
-// returns ErrInvalidConfig.
+// Follow implements submit.ChainFeed. It runs until ctx ends, and then returns ctx's
+// error. It returns earlier only with an error that wraps ErrHistoryLost, ErrClosed or
+// the sink's error. After any other failure of peers or connections, Follow tries
+// again. If Follow is already running, a second call returns ErrInvalidConfig.
 func (f *Feed) Follow(ctx context.Context, to submit.ChainSink) error {
 	if !f.loop.Begin() {
 		return fmt.Errorf("%w: Follow is running", ErrInvalidConfig)
@@ -40,8 +40,8 @@ func (f *Feed) Follow(ctx context.Context, to submit.ChainSink) error {
 	return f.loop.Run(ctx, f.log, f.client.cfg.Codec.Spec().SlotDuration, func() error { return f.catchUp(ctx, to) }, wait, ErrClosed, feed.ErrSink, ErrHistoryLost, ErrClosed)
 }
 
-// Health returns the condition of the feed for monitoring: for example its heads, how many followed
-// peers are connected, and how far the feed is behind.
+// Health returns the condition of the feed for monitoring, for example its heads, the
+// number of connected peers, and how far the feed is behind.
 func (f *Feed) Health() submit.FeedHealth {
 	h := f.loop.Health()
 	best, final := f.heads()
@@ -62,14 +62,14 @@ func (f *Feed) Health() submit.FeedHealth {
 	return h
 }
 
-// chain wraps the tree of delivered blocks for package internal/feed, which has the code that all
-// feeds share.
+// chain gives package internal/feed, which contains the code that all feeds share,
+// access to the tree of delivered blocks.
 func (f *Feed) chain() feed.Chain[note] {
 	return feed.Chain[note]{Mu: &f.mu, Tree: f.tree, Loop: &f.loop}
 }
 
-// keepConnected keeps a peer connected until ctx ends. It runs in the background, so that a peer
-// that cannot be reached does not delay the announcements of the other peers.
+// keepConnected keeps a peer connected until ctx ends. It runs in the background, so
+// that a peer that cannot be reached does not delay the announcements of other peers.
 func (f *Feed) keepConnected(ctx context.Context, p *peer) {
 	again := time.NewTicker(f.client.cfg.RetryAfter)
 	defer again.Stop()
@@ -85,8 +85,8 @@ func (f *Feed) keepConnected(ctx context.Context, p *peer) {
 	}
 }
 
-// connectAll connects to all followed peers at the same time. It returns true if any of them could
-// not be reached.
+// connectAll connects to all followed peers at the same time. It returns true if it
+// could not reach all of them.
 func (f *Feed) connectAll(ctx context.Context) (failed bool) {
 	var mu sync.Mutex
 	var connecting sync.WaitGroup
@@ -104,13 +104,14 @@ func (f *Feed) connectAll(ctx context.Context) (failed bool) {
 	return failed
 }
 
-// idle is the longest time that the feed waits for an announcement before it checks its peers
-// again.
+// idle is how long the feed waits for an announcement before it checks its peers
+// anyway.
 const idle = 2 * time.Second
 
-// sleep waits until a peer announces something, or until the feed should try again: after idle or,
-// if the last attempt has failed, after Config.RetryAfter if that is shorter. It returns false if
-// ctx has ended or the client is closed.
+// sleep waits until a peer announces something, or until the feed should try again. The
+// feed tries again after idle or, if the last attempt has failed, after
+// Config.RetryAfter if that is shorter. sleep returns false if ctx has ended or the
+// client is closed.
 func (f *Feed) sleep(ctx context.Context, failed bool) bool {
 	wait := idle
 	if failed {
@@ -129,10 +130,10 @@ func (f *Feed) sleep(ctx context.Context, failed bool) bool {
 	return true
 }
 
-// catchUp delivers all announced blocks that were not delivered yet. If it cannot fetch a block
-// that a peer has announced, or fetching takes too long, it skips the peer's announcements for a
-// while. This time doubles with each failure, so that a peer that invents blocks or is slow does
-// not delay the other peers.
+// catchUp delivers all announced blocks that were not delivered yet. If it cannot fetch
+// a block that a peer has announced, or fetching takes too long, it ignores the peer's
+// announcements for a while. This time doubles with each failure, so that a peer that
+// invents blocks or is slow does not delay the others.
 func (f *Feed) catchUp(ctx context.Context, to submit.ChainSink) error {
 	var failed error
 	f.highest = f.tree.Best().Height
@@ -188,22 +189,24 @@ func (f *Feed) catchUp(ctx context.Context, to submit.ChainSink) error {
 	return failed
 }
 
-// peerBackoff records how often in a row the feed has failed to deliver a peer's announced blocks,
-// the last error, and until when the feed skips the peer's announcements.
+// peerBackoff records why and for how long the feed ignores a peer's announcements,
+// because it could not deliver the peer's blocks. times is the number of failures in a
+// row.
 type peerBackoff struct {
 	times int
 	err   error
 	until time.Time
 }
 
-// mostSkipped is the longest time for which a peer's announcements are skipped, in units of
-// Config.RetryAfter. By default it is about a minute.
+// mostSkipped is the longest time for which the feed ignores a peer's announcements, in
+// units of Config.RetryAfter. By default it is about a minute.
 const mostSkipped = 32
 
-// deliver imports the blocks up to an announced block into the sink, parents first. It does so only
-// if they form a chain longer than every delivered one, or if enough peers report the announced
-// block as final. It does not deliver other forks, because anyone can forge them and the queue has
-// limited room. If such a fork grows beyond the best chain, it is delivered then.
+// deliver imports the blocks up to an announced block into the sink, parents first. It
+// does so only if they form a longer chain than every delivered one, or if enough peers
+// report the announced block as final. It does not deliver shorter forks, because
+// anyone can forge them and the queue has limited room. Such a fork is delivered when
+// it grows beyond the best chain.
 func (f *Feed) deliver(ctx context.Context, to submit.ChainSink, now *turn, l leaf, final bool) error {
 	p := now.peer
 	back := final && f.goesBack(p, l)
@@ -260,8 +263,8 @@ func (f *Feed) deliver(ctx context.Context, to submit.ChainSink, now *turn, l le
 	return f.importWay(ctx, to, now, w, final)
 }
 
-// importWay imports the blocks of a way into the sink, parents first. A way is the list of blocks
-// from an announced head back to the delivered blocks.
+// importWay imports the blocks from the first delivered block to an announced head into
+// the sink, parents first.
 func (f *Feed) importWay(ctx context.Context, to submit.ChainSink, now *turn, w *way, final bool) error {
 	for len(w.path) > 0 {
 		if err := f.refill(ctx, now, w); err != nil {
@@ -284,13 +287,13 @@ func (f *Feed) importWay(ctx context.Context, to submit.ChainSink, now *turn, w 
 	return nil
 }
 
-// maxShort is the maximum number of heads of shorter forks that the feed remembers, so that it does
-// not fetch these forks again.
+// maxShort is the maximum number of heads of shorter forks that the feed remembers, so
+// that it does not fetch these forks again.
 const maxShort = 4096
 
-// fetchSome requests a block and some of its ancestors from a peer, and verifies each of them. It
-// returns the valid blocks before the first invalid one, newest first. If the requested block
-// itself is invalid, it returns an error.
+// fetchSome requests a block and some of its ancestors from a peer, and verifies each
+// of them. It returns the valid blocks before the first invalid one, newest first. If
+// the requested block itself is invalid, fetchSome returns an error.
 func (f *Feed) fetchSome(ctx context.Context, peer int, want jamq.HeaderHash, most int) ([]codec.Effect, error) {
 	answer, err := f.client.fetchBlocks(ctx, peer, want, descending, uint32(most))
 	if err != nil {
@@ -318,9 +321,10 @@ func (f *Feed) fetchSome(ctx context.Context, peer int, want jamq.HeaderHash, mo
 	return blocks, nil
 }
 
-// verify checks that a block from a peer has the wanted hash and that its header commits to its
-// content. It returns the facts about packages that the queue needs. The genesis block is an
-// exception: it is only a header, and its extrinsic hash is zero, which no extrinsic can have.
+// verify checks that a block from a peer has the wanted hash, and that its header
+// commits to its content. It returns the facts about packages that the queue needs. The
+// genesis block is an exception: it is only a header, and its extrinsic hash is zero,
+// which no extrinsic can have.
 func (f *Feed) verify(b *codec.Block, want jamq.HeaderHash) (codec.Effect, error) {
 	c := f.client.cfg.Codec
 	switch hash, err := c.HeaderHash(&b.Header); {
@@ -338,7 +342,8 @@ func (f *Feed) verify(b *codec.Block, want jamq.HeaderHash) (codec.Effect, error
 	if err := headers.CheckAhead(f.clock, time.Now(), out.Block.Slot); err != nil {
 		return codec.Effect{}, fmt.Errorf("%w: block %s: %w", ErrMalformed, want, err)
 	}
-	// Follow would end if the sink refused an invalid block, so the block is validated here first.
+	// If the sink refused an invalid block, Follow would end. The block is therefore
+	// validated first.
 	spec := c.Spec()
 	if err := out.Block.Validate(&spec); err != nil {
 		return codec.Effect{}, fmt.Errorf("%w: %w", ErrMalformed, err)
@@ -346,9 +351,10 @@ func (f *Feed) verify(b *codec.Block, want jamq.HeaderHash) (codec.Effect, error
 	return out, nil
 }
 
-// fetchAncestors fetches the blocks before the root that can still be anchors, because a queue that
-// was restarted may choose one of them. It is no error if peers no longer have these blocks, or if
-// the chain begins at the root. If no peer answers, the next call tries again.
+// fetchAncestors fetches the blocks before the root that can still be anchors, because
+// a queue that was restarted may choose one of them. It is not an error if peers no
+// longer have these blocks, or if the chain begins at the root. If no peer answers, the
+// next call tries again.
 func (f *Feed) fetchAncestors(ctx context.Context, from *peer) {
 	root := f.tree.Oldest().Hash
 	blocks, err := anyPeer(f.client, from, func(peer int) ([]codec.Effect, error) {
@@ -366,8 +372,7 @@ func (f *Feed) fetchAncestors(ctx context.Context, from *peer) {
 	}
 }
 
-// importOne delivers one block to the sink. It does not change the best block; chooseBest does that
-// later.
+// importOne delivers one block to the sink, but leaves the best block to chooseBest.
 func (f *Feed) importOne(ctx context.Context, to submit.ChainSink, e *codec.Effect) error {
 	parent := f.tree.Get(e.Block.Parent)
 	if e.Block.Slot <= parent.Slot {
@@ -394,9 +399,9 @@ func (f *Feed) importOne(ctx context.Context, to submit.ChainSink, e *codec.Effe
 	return nil
 }
 
-// chooseBest makes the head of the longest chain the best block. It considers only chains that
-// contain the finalized block. If several chains have the same length, the current best block stays
-// if it is one of their heads; otherwise the lowest hash wins.
+// chooseBest makes the head of the longest chain the best block, among the chains that
+// contain the finalized block. If several chains have the same length, the current best
+// block stays if it is the head of one; otherwise the lowest hash wins.
 func (f *Feed) chooseBest(ctx context.Context, to submit.ChainSink) error {
 	best := f.tree.Best()
 	for n := range f.tree.All() {

@@ -7,9 +7,9 @@ import (
 	"io"
 )
 
-// writeMessage writes the length of a message in 4 bytes, little-endian, and
-// then the message. The error wraps ErrTooLarge if the message is longer than
-// 2^32-1 bytes; other errors are those of w.
+// writeMessage writes the length of a message in 4 bytes, little-endian, and then the
+// message. The error wraps ErrTooLarge if the message is longer than 2^32-1 bytes;
+// other errors are those of w.
 func writeMessage(w io.Writer, message []byte) error {
 	if uint64(len(message)) > 1<<32-1 {
 		return fmt.Errorf("%w: %d bytes", ErrTooLarge, len(message))
@@ -19,17 +19,16 @@ func writeMessage(w io.Writer, message []byte) error {
 	return err
 }
 
-// readMessage reads a message of at most limit bytes that writeMessage has
-// written. It returns one of these errors, or an error of r:
+// readMessage reads a message of at most limit bytes, in the format of writeMessage. It
+// returns one of these errors, or an error of r:
 //
 //   - io.EOF: the stream ends before the message.
 //   - io.ErrUnexpectedEOF: the stream ends within the message.
 //   - ErrTooLarge, wrapped: the message is longer than limit.
 //
-// Because a peer can forge the length at the beginning, readMessage at first
-// allocates only 64 KiB or a 64th of the length, whichever is more. The buffer
-// then grows while bytes arrive, to at most one and a quarter times the size of
-// the message.
+// A peer can forge the length at the beginning, so readMessage at first allocates only
+// 64 KiB or a 64th of the length, whichever is more. The buffer then grows while bytes
+// arrive, to at most one and a quarter times the size of the message.
 func readMessage(r io.Reader, limit uint32) ([]byte, error) {
 	var header [4]byte
 	if _, err := io.ReadFull(r, header[:]); err != nil {

@@ -8,24 +8,22 @@ import (
 	"golang.org/x/crypto/blake2b"
 )
 
-// ed25519Personal is the personalization of the hash that derives an Ed25519
-// key from a seed. It makes the key independent of other keys that are derived
-// from the same seed.
+// ed25519Personal is the personalization of the hash that derives an Ed25519 key from a
+// seed. With it, the key is independent of other keys from the same seed.
 const ed25519Personal = "jam-valk-ed25519"
 
-// KeyFromSeed derives the Ed25519 key of a node or a builder from a seed, as
-// JIP-5 defines. The seed must be secret and random.
+// KeyFromSeed derives the Ed25519 key of a node or a builder from a seed, as JIP-5
+// specifies. The seed must be secret and random.
 func KeyFromSeed(seed [32]byte) ed25519.PrivateKey {
 	return ed25519.NewKeyFromSeed(personalHash(ed25519Personal, seed[:]))
 }
 
-// personalHash returns the BLAKE2b-256 hash of data with a personalization of
-// 16 bytes.
+// personalHash returns the BLAKE2b-256 hash of data with a personalization of 16 bytes.
 //
-// Package blake2b has no parameter for a personalization, so personalHash
-// writes it into the saved state of a new hash. The personalization is the last
-// quarter of the parameter block (RFC 7693, 2.5; BLAKE2, 2.8), which is XORed
-// into the initial state.
+// Package blake2b has no parameter for a personalization, so personalHash writes it
+// into the marshaled state of a new hash. The personalization is the last quarter of
+// the parameter block (RFC 7693, 2.5; BLAKE2, 2.8), which is XORed into the initial
+// state.
 func personalHash(personal string, data []byte) []byte {
 	h, err := blake2b.New256(nil)
 	if err != nil {

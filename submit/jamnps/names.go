@@ -9,18 +9,17 @@ import (
 	"strings"
 )
 
-// alphabet has the 32 digits that names in certificates consist of, in
-// ascending order of their value.
+// alphabet contains the 32 digits of names in certificates, in ascending order of
+// value.
 const alphabet = "abcdefghijklmnopqrstuvwxyz234567"
 
-// nameDigits is the number of digits in a name: a key has 256 bits, and each
-// digit stands for 5.
+// nameDigits is the number of digits in a name: a key has 256 bits, and each digit
+// stands for 5 of them.
 const nameDigits = 52
 
-// alternativeName returns the name that a peer's certificate must have: the
-// letter e and then the peer's key. The key is read as a little-endian number
-// and written in digits of 5 bits, beginning with the least significant digit.
-// The error wraps ErrKey.
+// alternativeName returns the name that a peer's certificate must have: the letter e
+// and then the peer's key. The key is read as a little-endian number and written in
+// digits of 5 bits, beginning with the least significant digit. The error wraps ErrKey.
 func alternativeName(key ed25519.PublicKey) (string, error) {
 	if len(key) != ed25519.PublicKeySize {
 		return "", fmt.Errorf("%w: %d bytes, want %d", ErrKey, len(key), ed25519.PublicKeySize)
@@ -62,10 +61,10 @@ func keyOfName(name string) (ed25519.PublicKey, error) {
 	return key, nil
 }
 
-// alpn returns the name of the protocol that the two sides of a connection
-// agree on in the TLS handshake. The name contains the beginning of the chain's
-// genesis hash, so that nodes of different chains do not connect. If builder is
-// true, the name is that for connections of builders instead of validators.
+// alpn returns the protocol name on which the two sides of a connection agree in the
+// TLS handshake. The name contains the beginning of the chain's genesis hash, so that
+// nodes of different chains do not connect. If builder is true, the name is for
+// builders instead of validators.
 func alpn(genesis [32]byte, builder bool) string {
 	const nibbles = 8
 	id := "jamnp-s/0/" + hex.EncodeToString(genesis[:])[:nibbles]
@@ -75,7 +74,7 @@ func alpn(genesis [32]byte, builder bool) string {
 	return id
 }
 
-// streamKind is the first byte on a stream. It shows the peer which request or
+// streamKind is the first byte on a stream, which tells the peer which request or
 // announcement follows.
 type streamKind byte
 

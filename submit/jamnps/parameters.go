@@ -8,25 +8,24 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// These are the possible sizes of encoded protocol parameters, in bytes:
+// The possible sizes of encoded protocol parameters, in bytes:
 //
 //   - parametersSize is the size before Gray Paper 0.8.0.
-//   - olderParametersSize is the size in the example of JIP-4, whose older
-//     encoding has 4 bytes instead of 2 for each of H and R.
-//   - newerParametersSize is the size from Gray Paper 0.8.0 on, which no longer
-//     has N and V (2 bytes each) and W_E and W_P (4 bytes each).
+//   - olderParametersSize is the size in the example of JIP-4. Its older encoding
+//     has 4 bytes instead of 2 for each of H and R.
+//   - newerParametersSize is the size from Gray Paper 0.8.0 on, which no longer has
+//     N and V (2 bytes each) and W_E and W_P (4 bytes each).
 const (
 	parametersSize      = 134
 	olderParametersSize = parametersSize + 2 + 2
 	newerParametersSize = parametersSize - 2*2 - 2*4
 )
 
-// decodeParameters decodes a chain's constants from the encoding that the host
-// call fetch returns (GP B.6). The constants are integers of 2, 4 and 8 bytes,
-// little-endian, in the alphabetical order of their letters. The number of
-// validators is not among them from Gray Paper 0.8.0 on. It is then computed
-// from the other constants by the function validators. The error wraps
-// ErrMalformed or jamq.ErrInvalidSpec.
+// decodeParameters decodes a chain's constants from the encoding that the host call
+// fetch returns (Gray Paper B.6). The constants are integers of 2, 4 and 8 bytes,
+// little-endian, in the alphabetical order of their letters. From Gray Paper 0.8.0 on,
+// they do not include the number of validators, which the function validators then
+// computes from the others. The error wraps ErrMalformed or jamq.ErrInvalidSpec.
 func decodeParameters(name string, raw []byte, validators func(s jamq.ChainSpec) int) (jamq.ChainSpec, error) {
 	historySize, rotationSize, removed := 2, 2, 2
 	switch len(raw) {

@@ -16,29 +16,28 @@ import (
 	"github.com/jamq/jamq/submit/codec"
 )
 
-// direction selects whether a request for blocks returns the descendants or the
-// ancestors of a block.
+// direction selects whether a request for blocks returns a block's descendants or its
+// ancestors.
 type direction byte
 
 const (
-	// ascending requests the descendants of the named block, oldest first,
-	// without the named block itself.
+	// ascending requests the descendants of the named block, oldest first, without the
+	// named block itself.
 	ascending direction = iota
 	// descending requests the named block and its ancestors, newest first.
 	descending
 )
 
-// fetchBlocks requests blocks from a peer (CE 128), at most the given number.
-// peer is the peer's index in Config.Peers. fetchBlocks does not verify the
-// blocks; [codec.Codec.Imported] checks the parts of a block that its header
-// commits to. Surplus blocks in the answer are ignored, because some nodes
-// count in another way. The answer is also cut after 100,000 preimages.
+// fetchBlocks requests blocks from a peer (CE 128), at most the given number. peer is
+// the peer's index in Config.Peers. fetchBlocks does not verify the blocks;
+// [codec.Codec.Imported] checks the parts of a block to which its header commits.
+// fetchBlocks ignores surplus blocks in the answer, because some nodes count in another
+// way. It also cuts the answer after 100,000 preimages.
 //
-// An answer needs at most about three times Config.MaxBlocks of memory, plus 8
-// MiB. If the answer is larger than Config.MaxBlocks, the error wraps
-// ErrTooLarge, and the caller can request fewer blocks. Other errors wrap
-// ErrRefused, ErrDisconnected, ErrMalformed, ErrInvalidConfig (for an unknown
-// peer), ErrClosed or the error of ctx.
+// An answer needs at most about three times Config.MaxBlocks of memory, plus 8 MiB. If
+// the answer is larger than Config.MaxBlocks, the error wraps ErrTooLarge, and the
+// caller can request fewer blocks. Other errors wrap ErrRefused, ErrDisconnected,
+// ErrMalformed, ErrInvalidConfig (for an unknown peer), ErrClosed or the error of ctx.
 func (c *Client) fetchBlocks(ctx context.Context, peer int, from jamq.HeaderHash, direction direction, most uint32) ([]codec.Block, error) {
 	ask := append(append([]byte{}, from[:]...), byte(direction))
 	ask = binary.LittleEndian.AppendUint32(ask, most)
@@ -61,13 +60,13 @@ func (c *Client) fetchBlocks(ctx context.Context, peer int, from jamq.HeaderHash
 	return blocks, nil
 }
 
-// maxPreimages is the number of preimages in an answer after which no further
-// block is decoded. It limits memory, because an almost empty preimage takes
-// about 32 bytes, several times the size of its encoding.
+// maxPreimages is the number of preimages in an answer after which no further block is
+// decoded. This limits the memory, because an almost empty preimage takes about 32
+// bytes, several times the size of its encoding.
 const maxPreimages = 100_000
 
-// decodeBlocks decodes the first blocks of an answer: at most the given number, and fewer if they
-// have many preimages.
+// decodeBlocks decodes the first blocks of an answer: at most the given number, and
+// fewer if they contain many preimages.
 func decodeBlocks(c *codec.Codec, raw []byte, most uint32) (blocks []codec.Block, err error) {
 	for preimages := 0; len(raw) > 0 && uint64(len(blocks)) < uint64(most) && preimages < maxPreimages; {
 		var b codec.Block
@@ -80,22 +79,21 @@ func decodeBlocks(c *codec.Codec, raw []byte, most uint32) (blocks []codec.Block
 	return blocks, nil
 }
 
-// stateRange is a peer's answer to a request for a range of keys of the JAM state after a block.
+// stateRange is a peer's answer to a request for a range of keys of the JAM state.
 type stateRange struct {
-	// Boundary has the trie nodes on the paths from the root to the first and
-	// to the last key, which prove that the range is complete.
+	// Boundary contains the trie nodes on the paths from the root to the first and to the
+	// last key. They prove that the range is complete.
 	Boundary []statetrie.Node
-	// Entries are the keys and values in the range, in ascending order of the
-	// keys.
+	// Entries are the keys and values in the range, in ascending order of key.
 	Entries []statetrie.Entry
 }
 
-// Verify checks that the state with the given root has exactly these entries
-// between two keys, inclusive. The error wraps ErrMalformed.
+// Verify checks that the state with the given root has exactly these entries between
+// two keys, inclusive. The error wraps ErrMalformed.
 //
-// A peer may leave out entries at the end because of the maximum size in the
-// request. The answer can then be verified only up to its last entry: pass the
-// key of this entry as to, and request the rest separately.
+// A peer may leave out entries at the end because the request limits the size of the
+// answer. The answer can then be verified only up to its last entry: pass the key of
+// this entry as to, and request the rest separately.
 func (s *stateRange) Verify(root common.Hash, from, to statetrie.Key) error {
 	if err := statetrie.VerifyRange(root, from, to, s.Entries, s.Boundary); err != nil {
 		return fmt.Errorf("%w: %w", ErrMalformed, err)
@@ -103,10 +101,10 @@ func (s *stateRange) Verify(root common.Hash, from, to statetrie.Key) error {
 	return nil
 }
 
-// fetchState requests the entries of the state after a block whose keys are
-// between two keys, inclusive (CE 129). most is the maximum size of the answer,
-// in bytes. fetchState does not verify the answer, so the caller must call
-// stateRange.Verify. Errors are those of fetchBlocks.
+// fetchState requests the entries of the state after a block whose keys are between two
+// keys, inclusive (CE 129). most is the maximum size of the answer in bytes. fetchState
+// does not verify the answer, so the caller must call stateRange.Verify. Errors are
+// those of fetchBlocks.
 func (c *Client) fetchState(ctx context.Context, peer int, block jamq.HeaderHash, from, to statetrie.Key, most uint32) (*stateRange, error) {
 	p, err := c.peer(peer)
 	if err != nil {
@@ -162,10 +160,10 @@ func (s *stateRange) decodeEntries(raw []byte, from, to statetrie.Key) error {
 	return nil
 }
 
-// Account returns the account of a service after a block, as its value in the
-// state trie, or nil if there is no such service. Account does not verify the
-// answer, so the first peer that answers is trusted. The error joins the errors
-// of all peers.
+// Account returns the account of a service after a block, or nil if there is no such
+// service. The account is encoded as in the state trie. Account does not verify the
+// answer, so it trusts the first peer that answers. The error joins the errors of all
+// peers.
 func (c *Client) Account(ctx context.Context, block jamq.HeaderHash, service jamq.ServiceID) ([]byte, error) {
 	const most = 4096 // an account has about a hundred bytes
 	key := statetrie.ServiceKey(service)
@@ -177,11 +175,11 @@ func (c *Client) Account(ctx context.Context, block jamq.HeaderHash, service jam
 }
 
 // Justification returns a GRANDPA proof that a block is final (CE 130), which
-// proof.ParseJustification of package canonical/proof decodes. Justification
-// itself verifies nothing. It asks one peer after the other and returns the
-// first answer for which accept returns nil, so that a host can skip a peer
-// that lies. If accept is nil, it returns the first answer. CE 130 is a draft,
-// and few nodes support it. The error joins the errors of all peers.
+// proof.ParseJustification of package canonical/proof decodes. Justification itself
+// verifies nothing. It asks one peer after the other and returns the first answer for
+// which accept returns nil, so that a host can skip a peer that lies. If accept is nil,
+// it returns the first answer. CE 130 is a draft, and few nodes support it. The error
+// joins the errors of all peers.
 func (c *Client) Justification(ctx context.Context, block jamq.HeaderHash, accept func(raw []byte) error) ([]byte, error) {
 	return anyPeer(c, nil, func(peer int) ([]byte, error) {
 		p, err := c.peer(peer)
@@ -200,8 +198,8 @@ func (c *Client) Justification(ctx context.Context, block jamq.HeaderHash, accep
 	})
 }
 
-// peer returns the peer with an index in Config.Peers. The error wraps
-// ErrInvalidConfig if there is no such peer.
+// peer returns the peer with an index in Config.Peers. The error wraps ErrInvalidConfig
+// if there is no such peer.
 func (c *Client) peer(index int) (*peer, error) {
 	if index < 0 || index >= len(c.peers) {
 		return nil, fmt.Errorf("%w: peer %d, want below %d", ErrInvalidConfig, index, len(c.peers))
@@ -209,8 +207,8 @@ func (c *Client) peer(index int) (*peer, error) {
 	return c.peers[index], nil
 }
 
-// anyPeer sends a request to one peer after the other until one of them
-// answers. It tries them in this order:
+// anyPeer sends a request to one peer after the other until one of them answers. It
+// tries them in this order:
 //
 //   - the peer knows, which should have the data, unless knows is nil
 //   - the other connected peers
@@ -257,8 +255,8 @@ func (p *peer) rank() int {
 	return ready
 }
 
-// These are the ranks of peers, in the order in which anyPeer tries them. The
-// peer that should have the data comes before all others, with rank 0.
+// The ranks of peers, in the order in which anyPeer tries them. The peer that should
+// have the data comes before all others, with rank 0.
 const (
 	ready = iota + 1
 	unresponsive

@@ -24,9 +24,9 @@ func (c *FeedConfig) checkSizes(of *codec.Codec) error {
 	return nil
 }
 
-// sizesAfterRoot returns the sizes of the validator sets after the root, or zero
-// if only the state after the root can tell them. Before Gray Paper 0.8.0 they are
-// constants of the chain.
+// sizesAfterRoot returns the sizes of the validator sets after the root. It returns
+// zero if only the state after the root contains them. Before Gray Paper 0.8.0, they
+// are constants of the chain.
 func (f *Feed) sizesAfterRoot() codec.SetSizes {
 	c := f.client.cfg.Codec
 	if n := c.Spec().Validators; c.Version() < codec.V080 || f.cfg.Sizes == (codec.SetSizes{}) && f.cfg.Root.Hash == f.client.cfg.Genesis {
@@ -35,14 +35,14 @@ func (f *Feed) sizesAfterRoot() codec.SetSizes {
 	return f.cfg.Sizes
 }
 
-// sizesAfter returns the sizes of the validator sets after a delivered block. If
-// they are unknown, which only those after the root can be, sizesAfter requests
-// them from the peers. root is the root of the state after the block, which the
-// header of its child contains.
+// sizesAfter returns the sizes of the validator sets after a delivered block. They are
+// always known, except perhaps after the root, for which sizesAfter requests them from
+// the peers. The argument root is the state root after the block, from the header of
+// its child.
 //
 // sizesAfter does not remember the answer for the block, because a peer may have
-// invented the child. importOne remembers the sizes for the child itself, so
-// that an invented child has an effect only on its own fork.
+// invented the child. importOne remembers the sizes for the child itself, so that an
+// invented child has an effect only on its own fork.
 func (f *Feed) sizesAfter(ctx context.Context, n *node, root common.Hash) (codec.SetSizes, error) {
 	if n.Note.sizes != (codec.SetSizes{}) {
 		return n.Note.sizes, nil
@@ -58,8 +58,8 @@ func (f *Feed) sizesAfter(ctx context.Context, n *node, root common.Hash) (codec
 	return readSizes(active, pending)
 }
 
-// readSizes reads the sizes of the validator sets from two parts of the state of
-// Gray Paper 0.8.0: the active validators, C(8), and the part that begins with the
+// readSizes reads the sizes of the validator sets from two parts of the state of Gray
+// Paper 0.8.0: the active validators, C(8), and the part that begins with the
 // validators of the next epoch, C(4). The error wraps ErrMalformed.
 func readSizes(active, pending []byte) (codec.SetSizes, error) {
 	set, err := withoutCount(active)
@@ -80,8 +80,8 @@ func readSizes(active, pending []byte) (codec.SetSizes, error) {
 	}
 }
 
-// withoutCount returns the encodings of the validators in C(8) of Gray Paper 0.8.0
-// without the count that may be in front of them.
+// withoutCount returns the encoded validators in C(8) of Gray Paper 0.8.0. Some nodes
+// write their number in front of them; withoutCount removes it.
 func withoutCount(validators []byte) ([]byte, error) {
 	if len(validators)%codec.ValidatorSize == 0 {
 		return validators, nil

@@ -20,37 +20,35 @@ const (
 
 // Submission is a package that the client sends to a guarantor.
 type Submission struct {
-	// Core is the core whose guarantors may receive the package. Attempt is the
-	// number of the attempt, counted from 1, and selects the guarantor, so that
-	// each attempt goes to a different one.
+	// Core is the core whose guarantors may receive the package. Attempt is the number of
+	// the attempt, counted from 1. It selects the guarantor, so that each attempt goes to a
+	// different one.
 	Core    jamq.CoreIndex
 	Attempt int
-	// Package is the encoded package, at most 200 KiB. Extrinsics is the data
-	// that the package refers to by hash, in the same order.
+	// Package is the encoded package, at most 200 KiB. Extrinsics contains the data to
+	// which the package refers by hash, in the same order.
 	Package    []byte
 	Extrinsics [][]byte
 }
 
-// Bundle is a package together with all data that its refinement needs, so that
-// the guarantor does not have to fetch this data.
+// Bundle is a package together with all data that its refinement needs, so that the
+// guarantor need not fetch this data.
 type Bundle struct {
 	Submission
-	// Roots maps packages to the roots of the segments that they have exported.
-	// It is needed if segments are imported by the hash of a package instead of
-	// by their root.
+	// Roots maps packages to the roots of the segments that they have exported. It is
+	// needed for segments that are imported by the hash of a package instead of by their
+	// root.
 	Roots []codec.SegmentLookup
-	// Segments are the imported segments in order, 4,104 bytes each. Proofs
-	// has, for each segment, the hashes that prove that the segment belongs to
-	// its root.
+	// Segments are the imported segments in order, 4,104 bytes each. For each segment,
+	// Proofs contains the hashes that prove that the segment belongs to its root.
 	Segments [][]byte
 	Proofs   [][][32]byte
 }
 
-// SubmitPackage sends a package to one guarantor (CE 133). A nil error means
-// that the guarantor has received the package, which does not promise that it
-// will be reported. The error wraps ErrTooLarge if the package or its
-// extrinsics exceed the limits. Errors have a class that tells the caller how
-// to continue: see submit.ClassOf.
+// SubmitPackage sends a package to one guarantor (CE 133). A nil error means that the
+// guarantor has received the package, but not that it will report the package. The
+// error wraps ErrTooLarge if the package or its extrinsics exceed the limits. The class
+// of an error (see submit.ClassOf) tells the caller how to continue.
 func (c *Client) SubmitPackage(ctx context.Context, s Submission) error {
 	if len(s.Package) > maxPackage {
 		return submit.WithClass(submit.Rebuild, fmt.Errorf("%w: package of %d bytes, want at most %d", ErrTooLarge, len(s.Package), maxPackage))
@@ -64,10 +62,9 @@ func (c *Client) SubmitPackage(ctx context.Context, s Submission) error {
 	return classify(c.request(ctx, c.choose(s.Core, s.Attempt), workPackageSubmission, messages, nil))
 }
 
-// SubmitBundle sends a bundle to one guarantor (CE 146), which then does not
-// have to fetch the imported segments. The error wraps ErrMalformed if a
-// segment has the wrong size or lacks a proof; other errors are those of
-// SubmitPackage.
+// SubmitBundle sends a bundle to one guarantor (CE 146), which then need not fetch the
+// imported segments. The error wraps ErrMalformed if a segment has the wrong size or
+// lacks a proof; other errors are those of SubmitPackage.
 func (c *Client) SubmitBundle(ctx context.Context, b *Bundle) error {
 	messages, err := b.messages()
 	if err != nil {
@@ -123,10 +120,10 @@ func join(parts [][]byte) ([]byte, error) {
 	return out, nil
 }
 
-// classify adds a class to the error of a submission, for submit.ClassOf.
-// Except after Close, the class is OtherGuarantor. This is right even if the
-// connection failed, because a connection leads to only one guarantor, and
-// another guarantor may accept the package.
+// classify adds the class that submit.ClassOf returns to the error of a submission.
+// Except after Close, the class is OtherGuarantor. This is right even for a failed
+// connection, because it leads to only one guarantor, and another guarantor may accept
+// the package.
 func classify(err error) error {
 	switch {
 	case err == nil:

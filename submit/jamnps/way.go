@@ -13,14 +13,14 @@ import (
 	"github.com/jamq/jamq/submit/codec"
 )
 
-// way is the list of blocks from an announced head back to the first delivered
-// block, which is not in the list. The feed fetches a way from its head to its
-// old end, and delivers it from the old end to the head.
+// way is the list of undelivered blocks from an announced head back to the first
+// delivered block, which is not in the list. The feed fetches the list from its newest
+// block to its oldest, and delivers it in the opposite order.
 //
-// A long way keeps only its oldest blocks in memory. The feed fetches the newer
-// ones a second time when it delivers them. Otherwise a host that closes a gap
-// of a day, or a peer that invents such a gap, would need gigabytes, because a
-// block has up to 341 reports.
+// A long way keeps only its oldest blocks in memory. The feed fetches the newer ones a
+// second time when it delivers them. Otherwise a host that closes a gap of a day, or a
+// peer that invents such a gap, would need gigabytes, because a block has up to 341
+// reports.
 type way struct {
 	path []mark          // the blocks, newest first
 	next jamq.HeaderHash // the parent of the last block in path
@@ -35,18 +35,15 @@ type mark struct {
 	size int
 }
 
-// defaultMaxHeld is the maximum total size in bytes of the blocks that a way
-// keeps in memory.
+// defaultMaxHeld limits the fetched blocks in memory for one announced head, in bytes.
 const defaultMaxHeld = 8 << 20
 
-// blocksPerRequest is the greatest number of blocks in one request. If they do
-// not fit into an answer, the feed requests a quarter of them, and so on down
-// to one block.
+// blocksPerRequest is the greatest number of blocks in one request. If they do not fit
+// into an answer, the feed requests a quarter of them, and so on down to one block.
 const blocksPerRequest = 64
 
-// add adds a fetched block at the old end of the way. The block must be the
-// parent of the last block there. If the blocks in memory would then exceed
-// most bytes, the way keeps only the new block.
+// add adds a fetched block, which must be the parent of the oldest block so far. If the
+// blocks in memory would then exceed most bytes, only the new block stays in memory.
 func (w *way) add(e *codec.Effect, most int) {
 	size := sizeOf(e)
 	b := &e.Block
@@ -69,12 +66,10 @@ func sizeOf(e *codec.Effect) int {
 	return size
 }
 
-// oldest returns the oldest block of the way, which is delivered next. It must
-// be in memory.
+// oldest returns the oldest block, which is delivered next and must be in memory.
 func (w *way) oldest() *codec.Effect { return &w.held[len(w.held)-1] }
 
-// truncate removes all blocks from the way except the newest n. n must be less
-// than the number of blocks.
+// truncate keeps only the newest n blocks, which must be fewer than all.
 func (w *way) truncate(n int) {
 	held := max(0, len(w.held)-(len(w.path)-n))
 	clear(w.held[held:]) // so that their memory can be freed
@@ -85,16 +80,16 @@ func (w *way) truncate(n int) {
 // pop removes the oldest block, which has been delivered.
 func (w *way) pop() { w.truncate(len(w.path) - 1) }
 
-// shrink reduces the number of blocks in the next request to a quarter. It returns false if the
-// number is already one.
+// shrink reduces the number of blocks in the next request to a quarter. It returns
+// false if the number is already one.
 func (w *way) shrink() bool {
 	was := w.most
 	w.most = max(1, w.most/4)
 	return w.most < was
 }
 
-// join appends an earlier way, whose newest block is the parent of this way's
-// oldest block. Further requests continue at the old end of the earlier way.
+// join appends an earlier list of undelivered blocks, whose newest block is the parent
+// of this list's oldest block. Further requests continue at the oldest block of both.
 func (w *way) join(earlier *way) {
 	path := append(w.path, earlier.path...)
 	*w = *earlier
@@ -104,13 +99,14 @@ func (w *way) join(earlier *way) {
 // grow doubles the number of blocks in the next request, up to blocksPerRequest.
 func (w *way) grow() { w.most = min(2*w.most, blocksPerRequest) }
 
-// ways are the unfinished ways from a peer's announced heads, which later calls
-// of walk continue. All of them together keep no more blocks in memory than a
-// single way may.
+// ways are a peer's lists of undelivered blocks that are not fetched or delivered
+// completely. Later calls of walk continue them. Together they keep no more blocks in
+// memory than a single list may.
 type ways []*way
 
-// maxWays is the maximum number of unfinished ways of a peer. Two are needed: a
-// long way, and a way from a newer head that has not yet reached the long one.
+// maxWays is the maximum number of unfinished ways of a peer, which are lists of blocks
+// from a head back to the delivered ones. Two are needed: a long one, and one from a
+// newer head that has not yet reached the long one.
 const maxWays = 2
 
 // from returns the way whose newest block has the given hash, or nil.
@@ -123,10 +119,10 @@ func (all ways) from(at jamq.HeaderHash) *way {
 	return nil
 }
 
-// keep adds a way, unless it is already in the list. If there are then more
-// than maxWays, keep drops the shortest of the other ways. If the blocks in
-// memory of all ways would exceed most bytes, the other ways drop their blocks
-// from memory.
+// keep adds a list of undelivered blocks, unless it is already there. If there are then
+// more than maxWays lists, keep drops the shortest of the others. If all lists together
+// would keep more than most bytes of blocks in memory, the other lists drop their
+// blocks from memory.
 func (all *ways) keep(w *way, most int) {
 	all.forget(w)
 	room := most - w.size
@@ -147,13 +143,13 @@ func (all *ways) forget(w *way) {
 	*all = slices.DeleteFunc(*all, func(other *way) bool { return other == w })
 }
 
-// walk returns the way from an announced head back to the first delivered
-// block, and requests the blocks in between. If a request fails, or the way is
-// not delivered completely, the next walk that reaches the way continues it
-// from its old end.
+// walk returns the undelivered blocks from an announced head back to the first
+// delivered block. It requests these blocks from peers. If a request fails, or not all
+// blocks are delivered, the next walk that reaches the same blocks continues with the
+// oldest of them.
 //
-// walk forgets a way that can never be delivered, because it is longer than
-// FeedConfig.MaxGap or does not contain the finalized block.
+// walk forgets blocks that can never be delivered, because they are more than
+// FeedConfig.MaxGap or do not follow the finalized block.
 func (f *Feed) walk(ctx context.Context, now *turn, head leaf) (*way, error) {
 	w := &way{next: head.hash, most: blocksPerRequest}
 	err := f.extend(ctx, now, w)
@@ -167,7 +163,7 @@ func (f *Feed) walk(ctx context.Context, now *turn, head leaf) (*way, error) {
 	return w, err
 }
 
-// extend requests blocks and adds them to a way until it has reached the first delivered block.
+// extend requests the ancestors of w's oldest block until it reaches a delivered block.
 func (f *Feed) extend(ctx context.Context, now *turn, w *way) error {
 	unfinished := &f.unfinished[now.peer.index]
 	for f.tree.Get(w.next) == nil {
@@ -206,10 +202,10 @@ func (f *Feed) extend(ctx context.Context, now *turn, w *way) error {
 	return nil
 }
 
-// refill fetches the oldest blocks of w again if none of them are left in memory.
-// If they are too large for one answer, refill requests fewer blocks. After a
-// failure it keeps to the smaller number, so that even a slow peer can deliver all
-// blocks of w in the end, only in more requests.
+// refill fetches the oldest blocks of w again if none of them are left in memory. If
+// they are too large for one answer, refill requests fewer blocks. After a failure it
+// continues with the smaller number, so that even a slow peer can deliver all blocks of
+// w in the end, only in more requests.
 func (f *Feed) refill(ctx context.Context, now *turn, w *way) error {
 	for len(w.held) == 0 {
 		held, err := f.fetchAgain(ctx, now, w)
@@ -226,8 +222,8 @@ func (f *Feed) refill(ctx context.Context, now *turn, w *way) error {
 	return nil
 }
 
-// fetchAgain fetches the oldest blocks of a way a second time: as many as fit
-// into one request and into the memory of a way.
+// fetchAgain fetches the oldest blocks of w a second time: as many as fit into one
+// request and into memory.
 func (f *Feed) fetchAgain(ctx context.Context, now *turn, w *way) (blocks []codec.Effect, err error) {
 	first := len(w.path) - 1
 	size := w.path[first].size
@@ -245,9 +241,9 @@ func (f *Feed) fetchAgain(ctx context.Context, now *turn, w *way) (blocks []code
 	return blocks, nil
 }
 
-// request requests a block and some of its ancestors. It asks the peer of the
-// turn first, and other peers if that peer cannot serve the blocks. The time
-// counts against the peer of the turn.
+// request requests a block and some of its ancestors. It first asks the peer whose turn
+// it is, and asks other peers if that peer cannot serve the blocks. In both cases, the
+// time counts against the peer whose turn it is.
 func (f *Feed) request(ctx context.Context, now *turn, from jamq.HeaderHash, most int) ([]codec.Effect, error) {
 	if err := now.checkPace(); err != nil {
 		return nil, err
@@ -264,9 +260,8 @@ func (f *Feed) request(ctx context.Context, now *turn, from jamq.HeaderHash, mos
 	return blocks, nil
 }
 
-// turn measures how long the feed has taken to fetch the blocks that one peer
-// has announced. When the peer's time is used up, the feed continues with the
-// next peer: see checkPace.
+// turn measures how long the feed has taken to fetch the blocks that one peer has
+// announced. When the peer's time is used up, the feed continues with the next peer.
 type turn struct {
 	timeout   time.Duration // Config.RequestTimeout
 	peer      *peer
@@ -275,16 +270,15 @@ type turn struct {
 	delivered int           // delivered blocks of all heads
 }
 
-// maxWalked is the maximum number of undelivered blocks of a head that earn the
-// peer more time. Blocks beyond this number count only when they are delivered,
-// because a peer can invent blocks.
+// maxWalked limits how many undelivered blocks of a head earn the peer more time.
+// Further blocks count only after they were delivered, because a peer can invent
+// blocks.
 const maxWalked = 4 * blocksPerRequest
 
-// checkPace returns an error if a peer is too slow. A peer may take one
-// time-out, plus one more for every blocksPerRequest blocks that it has served.
-// Undelivered blocks count only if they belong to the current head, and only up
-// to maxWalked. Otherwise a peer could gain any amount of time with invented
-// blocks.
+// checkPace returns an error if a peer is too slow. A peer may take one time-out, plus
+// one more for every blocksPerRequest blocks that it has served. Undelivered blocks
+// count only if they belong to the current head, and only up to maxWalked, because a
+// peer could otherwise gain any amount of time with invented blocks.
 func (t *turn) checkPace() error {
 	served := t.delivered + min(t.walked, maxWalked)
 	if most := t.timeout * time.Duration(1+served/blocksPerRequest); t.took > most {

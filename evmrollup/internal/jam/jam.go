@@ -1,5 +1,5 @@
-// Package jam connects the reference node to its JAM chain, which is either
-// simulated in the node's process or the chain of a JAM node.
+// Package jam connects the reference node to its JAM chain, which is either simulated
+// in the node's process or the chain of a JAM node.
 package jam
 
 import (
@@ -12,24 +12,24 @@ import (
 	"github.com/jamq/jamq/submit"
 )
 
-// Network is a JAM chain as a node uses it: a builder.Network with additional
-// methods.
+// Network connects an EVM rollup node to its JAM chain. It is a builder.Network with
+// additional methods.
 type Network interface {
 	builder.Network
 	builder.Receiver
 	// Spec returns the constants of the chain.
 	Spec() jamq.ChainSpec
-	// Run makes the blocks of a simulated chain until ctx ends. For other chains, it only waits
-	// for the end of ctx.
+	// Run makes the blocks of a simulated chain until ctx ends. For the chain of a JAM
+	// node, it only waits until ctx ends.
 	Run(ctx context.Context) error
 	// Heads returns the best and the finalized JAM block.
 	Heads() (best, finalized jamq.Block)
 	// Health returns the condition of the feed that delivers JAM blocks.
 	Health() submit.FeedHealth
-	// Prove returns the JAM part of a proof that a rollup block is final, together with the
-	// trust that verifies it. Trust returns the trust that a verifier needs now. Handoff
-	// returns the proof of the validator set that follows the given set. Errors wrap
-	// ErrNoProofs.
+	// Prove returns the JAM part of a proof that a rollup block is final, and the trusted
+	// data that verify this proof. Trust returns the data that a verifier must trust now.
+	// Handoff returns the proof of the validator set that follows the given set. Errors
+	// wrap ErrNoProofs.
 	Prove(ctx context.Context, number uint64) (*proof.Document, *proof.Trust, error)
 	Trust(ctx context.Context) (*proof.Trust, error)
 	Handoff(ctx context.Context, set uint64) (*proof.Handoff, error)
@@ -37,5 +37,5 @@ type Network interface {
 	Close()
 }
 
-// ErrNoProofs is returned if the JAM chain does not provide the data from which proofs are made.
+// ErrNoProofs is returned if the JAM chain does not provide the data for proofs.
 var ErrNoProofs = errors.New("jam: no finality proofs")

@@ -20,10 +20,10 @@ import (
 	"github.com/jamq/jamq/submit/jip2"
 )
 
-// ErrServiceInUse is returned if the rollup's service on a remote chain already has
-// blocks that this node does not know. ErrOtherRollup is returned if the service
-// was installed for a different rollup. ErrOtherBuilder is returned if the service
-// accepts only packages that were signed with a different key.
+// ErrServiceInUse is returned if the rollup's service on the JAM chain already has
+// blocks that this node does not know. ErrOtherRollup is returned if the service was
+// installed for a different rollup. ErrOtherBuilder is returned if the service accepts
+// only packages that a different key has signed.
 var (
 	ErrServiceInUse = errors.New("jam: the service is in use")
 	ErrOtherRollup  = errors.New("jam: the service is of another rollup")
@@ -31,45 +31,45 @@ var (
 )
 
 // Remote is a JAM chain that the node reaches through the RPC of a JAM node. The
-// genesis state of the chain must contain the rollup's service.
+// genesis state of that chain must contain the rollup's service.
 type Remote struct {
 	*jip2net.Network
-	// Origin is the block after which the rollup begins: block 0, or the last imported block.
-	// When a node starts for the first time, this block must be the last one that the service
-	// has applied.
+	// Origin is the block after which the rollup begins: block 0, or the last imported
+	// block. When a node starts for the first time, the service must not have applied any
+	// later block.
 	Origin proof.Commitment
-	// Read is the number of the last block that the node has read from the service's
-	// storage, in which each applied block has an entry. After a restart, the node sets it
-	// to the number of its last final block.
+	// Read is the number of the last block that the node has found in the service's
+	// storage, which has an entry for each applied block. After a restart, the node sets
+	// Read to the number of its last final block.
 	Read uint64
 
 	id     jamq.ServiceID
 	signer *service.Signer
 	taken  func(header []byte)
-	// value returns the value of a key in the service's storage, as of a JAM block.
+	// value reads a key in the service's storage in the state after a JAM block.
 	value func(ctx context.Context, at jamq.HeaderHash, key []byte) ([]byte, error)
 	log   *slog.Logger
 }
 
 // Genesis returns the rollup's service for the genesis state of a JAM chain. The
-// service continues after the given block and accepts only packages that the signer
+// service continues after the given block, and accepts only packages that the signer
 // has signed.
 func Genesis(id jamq.ServiceID, version codec.Version, signer *service.Signer, block proof.Commitment) (service.Genesis, error) {
 	return service.Genesis{Service: id, Version: version, Block: block}.SignedBy(signer)
 }
 
-// packages returns the function that makes a work package from a payload, without
-// the refine context and the signature.
+// packages returns the function that makes a work package from a payload. The refine
+// context and the signature are still missing in it.
 func packages(id jamq.ServiceID, version codec.Version) (func(payload []byte) codec.WorkPackage, error) {
 	const refineGas = 1_000_000_000
 	code, err := service.Blob(version)
 	return codec.OneItem(id, blake2b.Sum256(code), common.Hash{}, refineGas, service.AccumulateGas), err
 }
 
-// Connect connects to the JAM node at a URL. version is the version of the Gray
-// Paper that the chain follows, and signer signs the packages. Connect calls taken
-// with the header of each block that the service has applied on the final chain,
-// from Remote.Read on.
+// Connect connects to the JAM node at a URL. version is the Gray Paper version of the
+// chain, and signer signs the packages. Connect calls taken with the header of each
+// block that the service has applied on the final chain, after the block number
+// Remote.Read.
 func Connect(ctx context.Context, url string, version codec.Version, id jamq.ServiceID, signer *service.Signer, log *slog.Logger, taken func(header []byte)) (*Remote, error) {
 	client := jip2.DefaultConfig(url)
 	client.Logger = log
@@ -108,9 +108,8 @@ func (r *Remote) Run(ctx context.Context) error {
 }
 
 // Root implements builder.Network. The builder calls it when a node starts for the
-// first time. Root returns an error if the service was already used by another
-// node, was installed for a different rollup, or accepts the packages of a
-// different builder.
+// first time. Root returns an error if the service was already used by another node,
+// was installed for a different rollup, or accepts the packages of a different builder.
 func (r *Remote) Root(ctx context.Context) (jamq.Block, error) {
 	best, err := r.Client().BestBlock(ctx)
 	if err != nil {
@@ -142,16 +141,16 @@ func (r *Remote) Follow(ctx context.Context, found submit.Recovery, to submit.Ch
 	return r.Network.Follow(ctx, found, &reader{to, r})
 }
 
-// reader passes the updates of the JAM chain to the builder. Each time when finality
-// moves, it also reads from the service's storage which blocks the service has applied
-// since.
+// reader passes the updates of the JAM chain to the builder. Whenever the finalized
+// block moves, reader also finds in the service's storage which blocks the service has
+// applied since.
 type reader struct {
 	submit.ChainSink
 	remote *Remote
 }
 
-// Finalize implements submit.ChainSink. If the service's blocks cannot be read now,
-// they are read the next time when finality moves.
+// Finalize implements submit.ChainSink. If it cannot read the service's blocks now, it
+// tries again when the next block becomes final.
 func (s *reader) Finalize(ctx context.Context, hash jamq.HeaderHash) error {
 	if err := s.remote.readService(ctx, hash); err != nil && ctx.Err() == nil {
 		s.remote.log.Warn("the service could not be read", "err", err)
@@ -188,8 +187,8 @@ func lastIn(read func(key []byte) ([]byte, error)) (last proof.Commitment, err e
 	return last, err
 }
 
-// acceptedIn returns the package with which the service has applied the block in a payload: see
-// builder.Explainer.
+// acceptedIn returns the package with which the service has applied the block in a
+// payload. It serves as a builder.Explainer.
 func acceptedIn(read func(key []byte) ([]byte, error), payload []byte) (pkg jamq.PackageHash, err error) {
 	err = withStorage(read, func(get func(key string) []byte) (err error) { pkg, err = service.Accepted(get, payload); return err })
 	if errors.Is(err, service.ErrOtherBlock) {
@@ -198,9 +197,9 @@ func acceptedIn(read func(key []byte) ([]byte, error), payload []byte) (pkg jamq
 	return pkg, err
 }
 
-// withStorage calls f with a function that reads the storage of the service. That
-// function cannot return an error, so if a value cannot be read, withStorage returns
-// the error instead of that of f.
+// withStorage calls f with a function that reads the service's storage. That function
+// cannot return an error. If it cannot read a value, withStorage returns the error
+// instead of the error of f.
 func withStorage(read func(key []byte) ([]byte, error), f func(get func(key string) []byte) error) error {
 	var failed error
 	err := f(func(key string) []byte {
@@ -211,8 +210,8 @@ func withStorage(read func(key []byte) ([]byte, error), f func(get func(key stri
 	return cmp.Or(failed, err)
 }
 
-// errJIP2 is returned for a chain behind a JAM node, because JIP-2 does not provide
-// the keys of the validators.
+// errJIP2 is returned for the chain of a JAM node, because JIP-2 does not provide the
+// keys of the validators, which a proof needs.
 var errJIP2 = fmt.Errorf("%w: refnode makes none on a chain behind JIP-2; package canonical/proof/jip2proof makes them from the answers of a JAM node that has JIP-2's BEEFY methods", ErrNoProofs)
 
 // Prove implements Network.

@@ -15,8 +15,8 @@ import (
 	"github.com/jamq/jamq/submit/codec"
 )
 
-// Simulated is a simulated JAM chain in the node's process. The chain begins when
-// the builder calls Root. Its packages are real, signed work packages.
+// Simulated is a simulated JAM chain in the node's process. The chain begins when the
+// builder calls Root. Its packages are real, signed work packages.
 type Simulated struct {
 	*simnet.Network // nil before
 	cfg             jamtest.Config
@@ -28,10 +28,10 @@ type Simulated struct {
 	taken           func(header []byte)
 }
 
-// Simulate returns a simulated chain whose genesis state contains the rollup's
-// service. The service accepts only packages that the signer has signed. The
-// function head returns the rollup's newest block. The chain calls taken with each
-// payload that the service has received on the final chain.
+// Simulate returns a simulated chain whose genesis state contains the rollup's service.
+// The service accepts only packages that the signer has signed. The function head
+// returns the rollup's newest block. The chain calls taken with each payload that the
+// service has received on the final chain.
 func Simulate(cfg jamtest.Config, version codec.Version, id jamq.ServiceID, signer *service.Signer, head func() proof.Commitment, taken func(header []byte)) (*Simulated, error) {
 	s := &Simulated{cfg: cfg, signer: signer, head: head, taken: taken}
 	var err error
@@ -69,9 +69,9 @@ func (s *Simulated) Send(_ context.Context, pkg builder.Package, core jamq.CoreI
 	return s.Driver().Submit(p, core, attempt)
 }
 
-// Root implements builder.Network. The builder calls it when the rollup is at its
-// last final block. The service then continues after this block, and the simulated
-// chain begins at the present slot.
+// Root implements builder.Network. The builder calls it after it has restored the
+// rollup up to the last final block. The service then continues after this block, and
+// the simulated chain begins at the present slot.
 func (s *Simulated) Root(ctx context.Context) (_ jamq.Block, err error) {
 	s.genesis.Block = s.head()
 	if s.cfg.Genesis, err = s.genesis.Entries(); err != nil {
@@ -129,8 +129,8 @@ func (s *Simulated) Prove(_ context.Context, number uint64) (d *proof.Document, 
 		}
 	})
 	if err != nil {
-		// The embedded JAM chain began when this process started, so it has no proofs for rollup
-		// blocks that were final before.
+		// This process has started the simulated JAM chain, so that chain has no proofs for
+		// rollup blocks that were final before.
 		return nil, nil, fmt.Errorf("%w: the embedded JAM chain has none for block %d: %w", ErrNoProofs, number, err)
 	}
 	return d, t, nil

@@ -22,10 +22,9 @@ import (
 )
 
 var (
-	// ErrOtherChain is returned if the genesis in the database differs from the genesis of the
-	// chain.
+	// ErrOtherChain is returned if the genesis in the database is not that of the chain.
 	ErrOtherChain = errors.New("ledger: the data directory is of another chain")
-	// ErrDamaged is returned if the database does not contain the data that was written to it.
+	// ErrDamaged is returned if the database has lost or changed the data that was written.
 	ErrDamaged = errors.New("ledger: the database is damaged")
 )
 
@@ -66,13 +65,14 @@ type Disk interface {
 	// Get returns the value of a key, or nil if the key has none. The caller may keep and change
 	// the result.
 	Get(key []byte) ([]byte, error)
-	// Write stores all records or none of them. The records need not be durable before Sync,
-	// but they must become durable in the order of the calls.
+	// Write stores all records or none of them. The records may become durable later, at
+	// the latest during Sync, but always in the order in which they were written.
 	Write(records []statedb.Record) error
 	// Sync makes all records durable.
 	Sync() error
-	// Scan calls f for the keys from the first argument (inclusive) to the second (exclusive),
-	// in order, and stops at the first error. The slice is valid only during the call of f.
+	// Scan calls f for the keys from the first argument (inclusive) to the second
+	// (exclusive), in order. It stops at the first error and returns it. The slice that f
+	// receives is valid only during that call of f.
 	Scan(from, to []byte, f func(key []byte) error) error
 }
 
@@ -84,8 +84,8 @@ type database struct {
 	damage atomic.Pointer[error] // the first one that was found
 }
 
-// check panics if err is not nil, after it has recorded and logged the error. It
-// panics because a caller must not mistake damage for a missing block.
+// check panics if err is not nil, because a caller must not mistake a damaged database
+// for a missing block. It records and logs the error before.
 func (d *database) check(err error) {
 	if err == nil {
 		return
@@ -94,16 +94,16 @@ func (d *database) check(err error) {
 	panic(err)
 }
 
-// found stores the first error that shows that the database is damaged, and logs it, so
-// that Ledger.Damage can return it. It does nothing if an error was stored before.
+// found stores the first error that shows a damaged database, for Ledger.Damage, and
+// logs it. It ignores all later errors.
 func (d *database) found(err error) {
 	if d.damage.CompareAndSwap(nil, &err) {
 		d.log.Error("the database is damaged", "err", err)
 	}
 }
 
-// Recover converts the panic of a damaged ledger to an error that wraps ErrDamaged.
-// It must be called with defer. It does not stop any other panic.
+// Recover converts the panic of a damaged ledger to an error that wraps ErrDamaged. It
+// must be called with defer. It does not stop other panics.
 func Recover(err *error) {
 	p := recover()
 	if p == nil {
@@ -131,7 +131,7 @@ func (d *database) get(key []byte) ([]byte, error) {
 	return value, nil
 }
 
-// open compares the genesis with the one in the database, or writes it to an empty
+// open compares the genesis with that in the database, or writes it to an empty
 // database. It returns the number of the last block.
 func (d *database) open(genesis *types.Block) (last uint64, err error) {
 	raw, err := d.get(key(keyLast))
@@ -153,8 +153,8 @@ func (d *database) open(genesis *types.Block) (last uint64, err error) {
 	return binary.BigEndian.Uint64(raw), err
 }
 
-// origin returns the number of the block with which the ledger began. This is the last
-// imported block or, if nothing was imported, block 0.
+// origin returns the number of the ledger's first block: the last imported block or, if
+// nothing was imported, block 0.
 func (d *database) origin() (uint64, error) {
 	raw, err := d.get(key(keyOrigin))
 	switch {
@@ -185,8 +185,8 @@ type storedProgress struct {
 	Height  uint64
 }
 
-// write writes a block and its progress to the database, together with all keys by
-// which the block can be found.
+// write writes a block and its progress to the database, and index entries for its
+// hash, its transactions and its logs.
 func (d *database) write(b *Block, at builder.Progress) error {
 	number := numbered(b.NumberU64())
 	progress := storedProgress{
@@ -205,8 +205,8 @@ func (d *database) write(b *Block, at builder.Progress) error {
 		statedb.Record{Key: key(keyProgress, number), Value: raw}, statedb.Record{Key: key(keyLast), Value: number}))
 }
 
-// content returns the records of a block that pruning will delete: body, receipts,
-// logs and index.
+// content returns the records of a block that pruning will delete later: body,
+// receipts, logs and index.
 func (d *database) content(b *Block) (records []statedb.Record, err error) {
 	number := numbered(b.NumberU64())
 	for kind, value := range map[byte]any{keyBlock: b.Block, keyReceipts: withoutLogs(b.Receipts)} {
@@ -230,9 +230,9 @@ func (d *database) content(b *Block) (records []statedb.Record, err error) {
 	return records, nil
 }
 
-// read returns the block with a number, or nil if there is no such block. Another
-// goroutine may prune the block at the same time. For this reason read reads the
-// receipts last, and returns only the header if they are missing.
+// read returns the block with the given number, or nil if there is none. Another
+// goroutine may prune the block at the same time. read therefore reads the receipts
+// last, and returns only the header if they are missing.
 func (d *database) read(number uint64) (*Block, error) {
 	raw, err := d.get(key(keyBlock, numbered(number)))
 	switch {
@@ -257,8 +257,8 @@ func (d *database) read(number uint64) (*Block, error) {
 	return b, nil
 }
 
-// receipts returns the receipts of a block, or nil if there is no such block. The
-// fields that follow from the block are not set.
+// receipts returns the receipts of a block with their logs, or nil if there is no such
+// block. It does not set fields that can be computed from the block.
 func (d *database) receipts(number uint64) (types.Receipts, error) {
 	logs, err := d.logsOf(number)
 	if err != nil {
@@ -283,8 +283,7 @@ func (d *database) receipts(number uint64) (types.Receipts, error) {
 	return receipts, nil
 }
 
-// withoutLogs returns receipts as the database stores them: without logs, which
-// have a separate record.
+// withoutLogs returns receipts without logs, which the database stores separately.
 func withoutLogs(receipts types.Receipts) []*types.ReceiptForStorage {
 	stored := StoredReceipts(receipts)
 	for i, r := range stored {
@@ -295,8 +294,8 @@ func withoutLogs(receipts types.Receipts) []*types.ReceiptForStorage {
 	return stored
 }
 
-// StoredReceipts converts receipts to the type in which go-ethereum stores them,
-// which lacks the fields that follow from the block.
+// StoredReceipts converts receipts to the type in which go-ethereum stores them. This
+// type leaves out fields that can be computed from the block.
 func StoredReceipts(receipts types.Receipts) []*types.ReceiptForStorage {
 	stored := make([]*types.ReceiptForStorage, len(receipts))
 	for i, r := range receipts {
@@ -305,8 +304,8 @@ func StoredReceipts(receipts types.Receipts) []*types.ReceiptForStorage {
 	return stored
 }
 
-// Receipts is the inverse of StoredReceipts. The fields that follow from the block
-// are not set.
+// Receipts is the inverse of StoredReceipts. It does not set fields that can be
+// computed from the block.
 func Receipts(stored []*types.ReceiptForStorage) types.Receipts {
 	receipts := make(types.Receipts, len(stored))
 	for i, r := range stored {
@@ -317,8 +316,8 @@ func Receipts(stored []*types.ReceiptForStorage) types.Receipts {
 	return receipts
 }
 
-// number returns the number of the block with a hash, and whether there is such a
-// block.
+// number returns the number of the block with the given hash, or false if there is
+// none.
 func (d *database) number(hash common.Hash) (uint64, bool) {
 	raw, err := d.get(key(keyHash, hash[:]))
 	d.check(err)
@@ -328,8 +327,7 @@ func (d *database) number(hash common.Hash) (uint64, bool) {
 	return binary.BigEndian.Uint64(raw), true
 }
 
-// transaction returns the number of the block that contains a transaction, and the
-// transaction's index in the block.
+// transaction returns the number of a transaction's block, and its index in that block.
 func (d *database) transaction(hash common.Hash) (number uint64, index int, known bool) {
 	raw, err := d.get(key(keyTransaction, hash[:]))
 	d.check(err)

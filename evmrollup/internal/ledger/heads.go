@@ -7,15 +7,15 @@ import (
 	"sync"
 )
 
-// ErrMissed is returned if a reader requests changes that are so old that the log
-// no longer has them.
+// ErrMissed is returned if a reader asks for changes so old that the log has dropped
+// them.
 var ErrMissed = errors.New("ledger: changes are no longer available")
 
-// HeadChange is one step of the latest block, which is the newest block that is
-// accumulated together with all blocks before it. After a reorg of JAM, latest
-// steps back over blocks that are no longer accumulated. In most cases the same
-// blocks are accumulated again. If the queue has given a block up, a different
-// block takes its place.
+// HeadChange is one step of the latest block: the newest block that JAM has accumulated
+// together with all blocks before it. After a reorg of JAM, the latest block moves back
+// past the blocks that are no longer accumulated. Mostly, the same blocks are
+// accumulated again. A different block takes the place of a block that the queue has
+// given up.
 type HeadChange struct {
 	// Block is the block that latest has reached or has stepped back over.
 	Block *Block
@@ -24,13 +24,13 @@ type HeadChange struct {
 }
 
 // keptChanges is the number of newest changes that the log keeps. At 400 blocks per
-// second, this is enough for five minutes, the lifetime of a filter.
+// second, this is enough for five minutes, which is the lifetime of a filter.
 const keptChanges = 1 << 17
 
-// HeadLog records each move of the latest block, forward and after a reorg back, so
-// that filters and subscriptions can follow it. Each reader has a cursor and reads at
-// its own pace, so a slow reader delays neither the node nor other readers. A HeadLog
-// is safe for concurrent use, but only one goroutine may call Move.
+// HeadLog records each move of the latest block, forward or, after a reorg, backward,
+// so that filters and subscriptions can follow it. Each reader has a cursor and reads
+// at its own pace, so a slow reader delays neither the node nor other readers. A
+// HeadLog is safe for concurrent use, but only one goroutine may call Move.
 type HeadLog struct {
 	mu      sync.Mutex
 	line    []*Block // the blocks from the finalized one up to the latest
@@ -40,23 +40,21 @@ type HeadLog struct {
 	moved   chan struct{} // closed at the next change
 }
 
-// change is a HeadChange as the log stores it. When its block is final, the log keeps
-// only the number to save memory, because the ledger has the block.
+// change is a HeadChange as the log stores it. After the block has become final, the
+// log stores only the block's number to save memory, because the ledger has the block.
 type change struct {
 	number  uint64
 	block   *Block // nil: in the ledger
 	removed bool
 }
 
-// NewHeadLog returns an empty log, in which the given final block is the latest
-// block.
+// NewHeadLog returns an empty log, in which the given final block is the latest block.
 func NewHeadLog(finalized *Block) *HeadLog {
 	return &HeadLog{line: []*Block{finalized}, moved: make(chan struct{})}
 }
 
-// Move records that the latest and the finalized block of the node have changed. Both
-// are given by their numbers. The function block returns the executed block with a
-// number.
+// Move records that the latest block, the finalized block, or both have moved to the
+// given numbers. The function block returns the executed block with a number.
 func (l *HeadLog) Move(block func(number uint64) *Block, latest, finalized uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -88,8 +86,8 @@ func (l *HeadLog) Move(block func(number uint64) *Block, latest, finalized uint6
 	l.moved = make(chan struct{})
 }
 
-// lighten saves memory: it removes the blocks below the finalized block from the stored
-// changes, and keeps their numbers. Readers get these blocks from the ledger.
+// lighten saves memory: it removes final blocks from the stored changes and keeps only
+// their numbers. Readers get these blocks from the ledger.
 func (l *HeadLog) lighten(block func(number uint64) *Block) {
 	for ; l.light < len(l.changes) && l.changes[l.light].number < l.line[0].NumberU64(); l.light++ {
 		if c := &l.changes[l.light]; block(c.number).Hash() == c.block.Hash() {
@@ -100,9 +98,9 @@ func (l *HeadLog) lighten(block func(number uint64) *Block) {
 
 func (l *HeadLog) top() *Block { return l.line[len(l.line)-1] }
 
-// stepBack records that the latest block goes back to the given number, for example
-// after a reorg. It adds a change for each block above that number, and for each block
-// that is no longer in the ledger, oldest first, as geth does.
+// stepBack records that the latest block moves back to the given number. It adds a
+// change for each block above that number, and for each block that is no longer in the
+// ledger. The oldest of these blocks comes first, as in geth.
 func (l *HeadLog) stepBack(block func(number uint64) *Block, latest uint64) {
 	keep := len(l.line)
 	for keep > 1 && (l.line[keep-1].NumberU64() > latest || !isAt(block, l.line[keep-1])) {
@@ -121,18 +119,18 @@ func isAt(block func(number uint64) *Block, b *Block) bool {
 	return have != nil && have.Hash() == b.Hash()
 }
 
-// Cursor returns the position after the newest change. A reader that begins there
-// gets only later changes.
+// Cursor returns the position after the newest change. A reader that begins there gets
+// only changes that come later.
 func (l *HeadLog) Cursor() uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.first + uint64(len(l.changes))
 }
 
-// Changes returns at most 1024 changes after a cursor, the cursor for the next
-// call, and a channel that is closed when there are more changes. The function
-// block returns the block with a number from the ledger. The error wraps
-// [ErrMissed] if the cursor is too old, or [ErrDamaged] if a block cannot be read.
+// Changes returns at most 1024 changes after a cursor. It also returns the cursor for
+// the next call, and a channel that is closed when there are more changes. The function
+// block returns the ledger's block with a number. The error wraps [ErrMissed] if the
+// cursor is too old, or [ErrDamaged] if a block cannot be read.
 func (l *HeadLog) Changes(cursor uint64, block func(number uint64) *Block) (changes []HeadChange, next uint64, more <-chan struct{}, err error) {
 	defer Recover(&err)
 	some, more, err := l.after(cursor)

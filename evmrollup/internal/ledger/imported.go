@@ -8,9 +8,8 @@ import (
 	"github.com/jamq/jamq/statedb"
 )
 
-// SetImported stores the records for the rollup's pool that an import contains.
-// They stay until ForgetImported is called, and they are durable after the next
-// Sync.
+// SetImported stores an import's records for the rollup's pool. They stay until
+// ForgetImported is called. They are durable after the next Sync.
 func (l *Ledger) SetImported(records [][]byte) error {
 	raw, err := rlp.EncodeToBytes(records)
 	if err != nil {

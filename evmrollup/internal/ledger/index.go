@@ -9,24 +9,24 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// A query for logs finds blocks by an index. The index has a key for each address
-// or topic and each block with a log that has this address or topic. A query reads
-// little more than the keys of its rarest condition, because it skips ahead in the
-// others. For example, the transfers to one account are rare among the transfers of
-// a token, while the token has as many keys as there are blocks.
+// The index lets a search for logs find the blocks that may have a match. It has a key
+// for each address or topic and each block with a log that has this address or topic. A
+// search reads little more than the keys of its rarest condition, because it skips
+// ahead in the others. For example, the transfers to one account are rare among the
+// transfers of a token, while the token may have a key for every block.
 
-// query is a list of conditions, all of which a block must meet: one condition for
-// the addresses, and one for each position with topics.
+// query contains the conditions that a block must meet so that it may have a matching
+// log: one for the addresses, and one for each position with topics.
 type query []condition
 
 // condition is one part of a search for logs: a list of addresses, or of topics at one
-// position. A block meets the condition if the index lists the block for at least one
-// of them.
+// position. A block meets the condition if it has a log with at least one of them,
+// according to the index.
 type condition []*cursor
 
-// query returns the conditions that a block must meet if it may contain a log that
-// eth_getLogs searches for. to is the number of the last block of the search. A
-// search for all logs has no conditions, and every block meets an empty list.
+// query converts the arguments of eth_getLogs to conditions that a block must meet. to
+// is the number of the last block of the search. A search for all logs has no
+// conditions, so that every block meets them.
 func (d *database) query(to uint64, addresses []common.Address, topics [][]common.Hash) (q query) {
 	var of condition
 	for _, a := range addresses {
@@ -71,9 +71,9 @@ func (c condition) seek(from uint64) (least uint64, found bool) {
 	return least, found
 }
 
-// cursor reads the numbers of the blocks that the index has for one address or
-// topic. It reads more numbers at a time while its caller uses them one after the
-// other, and only a few after a jump.
+// cursor reads the numbers of the blocks that the index lists for one address or topic.
+// It reads ever more numbers at a time as long as the caller uses them in sequence, and
+// begins with few after a jump.
 type cursor struct {
 	disk  *database
 	term  []byte
@@ -84,11 +84,11 @@ type cursor struct {
 	ended bool     // no more can be read
 }
 
-// leastKeys and mostKeys limit the number of keys that a cursor reads at a time.
+// leastKeys and mostKeys limit the keys that a cursor reads at a time.
 const leastKeys, mostKeys = 8, 4096
 
 // seek returns the first block, from the given number on, that the index lists for the
-// cursor's address or topic. The argument must not be less than in earlier calls.
+// cursor's address or topic. from must not decrease between calls.
 func (c *cursor) seek(from uint64) (number uint64, found bool) {
 	passed, _ := slices.BinarySearch(c.ahead, from)
 	if c.ahead = c.ahead[passed:]; len(c.ahead) == 0 && !c.ended {

@@ -1,6 +1,6 @@
-// Package ledger keeps the executed blocks of the reference node, from the genesis
-// to the newest block. Without a database, all blocks are in memory. With a
-// database, it has all final blocks, and only the newest blocks are also in memory.
+// Package ledger keeps the executed blocks of the reference node, from the genesis to
+// the newest block. Without a database, all blocks are in memory. With a database, all
+// final blocks are stored there, and only the newest blocks are also in memory.
 package ledger
 
 import (
@@ -23,26 +23,26 @@ import (
 // never changes: its hash stays the same from sealing to finality.
 type Block struct {
 	*types.Block
-	// Receipts are the receipts of the block's transactions, with the hash of the block and the
-	// indices of the logs.
+	// Receipts are the receipts of the block's transactions. The hash of the block and the
+	// indices of the logs are set.
 	Receipts types.Receipts
-	// Pruned is true if the ledger has only the header of the block. The transactions and
-	// receipts are then no longer known.
+	// Pruned is true if the ledger has only the header of the block left, without
+	// transactions and receipts.
 	Pruned bool
 }
 
 const (
 	// window is the number of newest final blocks that stay in memory, so that reading them
-	// does not access the database.
+	// does not need the database.
 	window = 64
 	// cached is the number of older blocks that stay in memory after they were read.
 	cached = 32
 )
 
 // Ledger keeps the executed blocks and finds them by number, by hash and by
-// transaction. It is safe for concurrent use. If the database is damaged, methods
-// that read panic with an error that wraps ErrDamaged, because any other answer
-// would be wrong; [Recover] converts the panic to an error.
+// transaction. It is safe for concurrent use. If the database is damaged, methods that
+// read panic with an error that wraps ErrDamaged, because any other answer would be
+// wrong. [Recover] converts this panic to an error.
 type Ledger struct {
 	old    *database // nil: all blocks are in memory
 	origin uint64
@@ -58,8 +58,7 @@ type Ledger struct {
 	byTx   map[common.Hash]place
 }
 
-// place is the position of a transaction: the block that contains it, and its index
-// in the block.
+// place is the position of a transaction: its block, and its index in that block.
 type place struct {
 	block *Block
 	index int
@@ -73,15 +72,15 @@ func New(genesis *Block) *Ledger {
 	return l
 }
 
-// ErrImport is returned if the disk for an import already has blocks. It is also
-// returned if a disk is opened on which an import was interrupted.
+// ErrImport is returned if the disk for an import already has blocks, or if a disk is
+// opened on which an import was interrupted.
 var ErrImport = errors.New("ledger: an import needs an empty data directory")
 
 // Open returns a ledger with the final blocks on a disk. If the disk is empty, the
-// ledger begins with the genesis. keep is the number of final blocks that the
-// ledger keeps whole. It must be at least MinKeep; 0 means all. The ledger keeps
-// only the header and the progress of older blocks. The error wraps ErrOtherChain
-// or ErrDamaged, or is that of the disk.
+// ledger begins with the genesis. keep is the number of final blocks that the ledger
+// keeps whole. It must be at least MinKeep; 0 means all. Of older blocks, the ledger
+// keeps only the header and the progress. The error wraps ErrOtherChain or ErrDamaged,
+// or is that of the disk.
 func Open(disk Disk, config *params.ChainConfig, genesis *Block, keep uint64, log *slog.Logger) (*Ledger, error) {
 	l := New(genesis)
 	old := &database{disk: disk, config: config, log: log}
@@ -109,13 +108,13 @@ func Open(disk Disk, config *params.ChainConfig, genesis *Block, keep uint64, lo
 	return l, nil
 }
 
-// importing is stored as the origin while an import runs, so that Open notices if
-// the import was interrupted.
+// importing is stored as the origin during an import, so that Open notices an
+// interruption.
 const importing = math.MaxUint64
 
-// Import fills an empty ledger with the final blocks after the genesis. The
-// function fill must call add for each of them, in order. The last block becomes
-// the origin of the ledger. After an error, the disk cannot be used any more.
+// Import fills an empty ledger with the final blocks after the genesis. The function
+// fill must call add for each block, in order. The last block becomes the origin of the
+// ledger. After an error, the disk cannot be used any more.
 func (l *Ledger) Import(fill func(add func(*Block, builder.Progress) error) error) error {
 	if l.old == nil || l.Head().NumberU64() > 0 {
 		return fmt.Errorf("%w: it has %d blocks already", ErrImport, l.Head().NumberU64())
@@ -136,11 +135,11 @@ func (l *Ledger) Import(fill func(add func(*Block, builder.Progress) error) erro
 	return l.old.setOrigin(l.origin)
 }
 
-// Origin returns the number of the block with which the ledger began: 0 for the
-// genesis, or the number of the last imported block.
+// Origin returns the number of the ledger's first block: 0 for the genesis, or the
+// number of the last imported block.
 func (l *Ledger) Origin() uint64 { return l.origin }
 
-// startAt makes a block of the database the newest block. Earlier blocks are read
+// startAt makes a block from the database the newest block. Earlier blocks are read
 // from the database when they are needed.
 func (l *Ledger) startAt(number uint64) error {
 	b, err := l.old.read(number)
@@ -157,11 +156,11 @@ func (l *Ledger) startAt(number uint64) error {
 	return nil
 }
 
-// missing returns the error for a block that the database should have but does not.
+// missing returns the error for a block that the database has lost.
 func missing(number uint64) error { return fmt.Errorf("%w: block %d is missing", ErrDamaged, number) }
 
-// Rewind makes a final block the newest block after a restart, so that the builder
-// can apply the blocks after it again. Those blocks stay in the database.
+// Rewind makes a final block the newest block after a restart, so that the builder can
+// apply the blocks that follow it again. Those blocks stay in the database.
 func (l *Ledger) Rewind(number uint64) error {
 	if l.old == nil && number == l.Head().NumberU64() {
 		return nil
@@ -177,7 +176,8 @@ func (l *Ledger) Rewind(number uint64) error {
 	return err
 }
 
-// Final returns the number of the last final block in the database, or 0 if there is no database.
+// Final returns the number of the last final block in the database. Without a database,
+// it returns 0.
 func (l *Ledger) Final() uint64 {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
@@ -215,8 +215,8 @@ func (l *Ledger) forget(blocks []*Block) {
 	}
 }
 
-// Truncate removes the block with the given number and all later blocks, and
-// returns them, oldest first. They must not be final.
+// Truncate removes the block with the given number and all later blocks, and returns
+// them, oldest first. None of them may be final.
 func (l *Ledger) Truncate(number uint64) []*Block {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -232,8 +232,8 @@ func (l *Ledger) Truncate(number uint64) []*Block {
 }
 
 // Finalize writes a final block and its progress on JAM to the database. The write
-// is durable after the next Sync. If the database already has the block, nothing
-// changes.
+// becomes durable at the next Sync. If the database already has the block, Finalize
+// does nothing.
 func (l *Ledger) Finalize(number uint64, at builder.Progress) error {
 	if l.old == nil || number <= l.Final() {
 		return nil
@@ -245,8 +245,8 @@ func (l *Ledger) Finalize(number uint64, at builder.Progress) error {
 	return l.prune(number)
 }
 
-// moveWindow is called when a block has become final. It records the number, and
-// removes the blocks that are now too old from memory.
+// moveWindow records that a block has become final, and removes blocks that are now too
+// old from memory.
 func (l *Ledger) moveWindow(number uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -259,8 +259,8 @@ func (l *Ledger) moveWindow(number uint64) {
 	}
 }
 
-// Stored returns the block with this number and hash if it was already final before
-// the restart. Otherwise it returns nil.
+// Stored returns the block with this number and hash if the database already has it as
+// a final block, and nil otherwise.
 func (l *Ledger) Stored(number uint64, hash common.Hash) *Block {
 	if l.old == nil || number > l.Final() {
 		return nil
@@ -272,8 +272,8 @@ func (l *Ledger) Stored(number uint64, hash common.Hash) *Block {
 	return nil
 }
 
-// Damage returns the first damage of the database that was found, as an error that
-// wraps ErrDamaged, or nil.
+// Damage returns the first error that shows a damaged database, or nil. The error wraps
+// ErrDamaged.
 func (l *Ledger) Damage() error {
 	if l.old == nil {
 		return nil
@@ -299,8 +299,8 @@ func (l *Ledger) Head() *Block {
 	return l.blocks[len(l.blocks)-1]
 }
 
-// ByNumber returns the block with a number, or nil if there is no such block. The
-// result may have only a header: see Block.Pruned.
+// ByNumber returns the block with the given number, or nil if there is none. The block
+// may have only its header left: see Block.Pruned.
 func (l *Ledger) ByNumber(number uint64) *Block {
 	l.mu.RLock()
 	if number >= l.first {
@@ -326,7 +326,7 @@ func (l *Ledger) ByNumber(number uint64) *Block {
 	return b
 }
 
-// ByHash returns the block with a hash, or nil if there is no such block.
+// ByHash returns the block with the given hash, or nil.
 func (l *Ledger) ByHash(hash common.Hash) *Block {
 	l.mu.RLock()
 	b := l.byHash[hash]
@@ -342,7 +342,7 @@ func (l *Ledger) ByHash(hash common.Hash) *Block {
 }
 
 // Transaction returns the block that contains a transaction, and the transaction's
-// index in the block. It does not know the transactions of pruned blocks.
+// index in that block. It cannot find transactions of pruned blocks.
 func (l *Ledger) Transaction(hash common.Hash) (*Block, int, bool) {
 	l.mu.RLock()
 	at, known := l.byTx[hash]
@@ -361,7 +361,8 @@ func (l *Ledger) Transaction(hash common.Hash) (*Block, int, bool) {
 	return b, index, true
 }
 
-// Progress returns the progress on JAM of a final block, and whether the database has the block.
+// Progress returns the progress of a final block on JAM. It returns false if the
+// database does not have the block.
 func (l *Ledger) Progress(number uint64) (at builder.Progress, known bool) {
 	if l.old == nil || number > l.Final() {
 		return at, false

@@ -11,10 +11,10 @@ import (
 	"github.com/jamq/jamq/statedb"
 )
 
-// Logs returns the numbers of the blocks in a range that may contain a log that
-// matches a query. To match, a log must have one of the addresses and, at each
-// position, one of the topics. An empty list matches all values. The caller must
-// check each block, because some of them contain no matching log.
+// Logs returns the numbers of the blocks in a range that may contain a log that matches
+// a query. A log matches if it has one of the addresses and, at each position, one of
+// the topics. An empty list matches everything. The caller must check each block,
+// because some of them contain no matching log.
 func (l *Ledger) Logs(from, to uint64, addresses []common.Address, topics [][]common.Hash) iter.Seq[uint64] {
 	return func(yield func(uint64) bool) {
 		next := from
@@ -44,9 +44,9 @@ func (b *Block) Logs() (logs []*types.Log) {
 	return logs
 }
 
-// LogsOf returns the logs of the block with a number, and whether there is such a
-// block. If the block is on the disk, only its logs are read. The logs of a pruned
-// block are not known, so the list is empty.
+// LogsOf returns the logs of the block with the given number, or false if there is no
+// such block. If the block is on the disk, only its logs are read. For a pruned block,
+// the list is empty.
 func (l *Ledger) LogsOf(number uint64) ([]*types.Log, bool) {
 	l.mu.RLock()
 	onDisk := number < l.first
@@ -66,8 +66,8 @@ func (l *Ledger) LogsOf(number uint64) ([]*types.Log, bool) {
 	return b.Logs(), true
 }
 
-// indexOf returns the records of the index for the logs of a block: one for each
-// address and each topic.
+// indexOf returns the index records for the logs of a block: one for each address and
+// each topic.
 func indexOf(logs []*types.Log, number []byte) (records []statedb.Record) {
 	for _, l := range logs {
 		records = append(records, statedb.Record{Key: key(keyAddress, l.Address[:], number), Value: []byte{}})
@@ -91,9 +91,9 @@ type storedLog struct {
 	Log   *types.Log
 }
 
-// logRecord returns the record with the logs of a block, which must have at least
-// one log. It sets the fields that follow from the block, because the receipts of
-// an import lack them.
+// logRecord returns the record with the logs of a block, which must have at least one
+// log. It completes each log with the block's hash and position, because the receipts
+// of an import lack them.
 func logRecord(b *Block) (r statedb.Record, err error) {
 	stored := storedLogs{Block: b.Hash(), Time: b.Time()}
 	for i, receipt := range b.Receipts {

@@ -10,25 +10,24 @@ import (
 	"github.com/jamq/jamq/statedb"
 )
 
-// MinKeep is the minimum number of final blocks that a ledger keeps whole. It
-// covers the blocks in memory and the blocks that wallets and fee oracles read.
+// MinKeep is the minimum number of final blocks that a ledger keeps whole. It covers
+// the blocks in memory and the blocks that wallets and fee oracles read.
 const MinKeep = 256
 
-// pruneStep is the maximum number of blocks that are pruned each time a block
-// becomes final. A long chain that is opened with a limit for the first time is
-// therefore pruned gradually.
+// pruneStep is the maximum number of blocks that are pruned when a block becomes final.
+// If a long chain gets a limit for the first time, it is therefore pruned gradually.
 const pruneStep = 16
 
-// Oldest returns the number of the oldest block after the genesis that still has
-// its body. The ledger has only the header and the progress of older blocks.
+// Oldest returns the number of the oldest block after the genesis whose body is still
+// there. Of older blocks, the ledger has only the header and the progress.
 func (l *Ledger) Oldest() uint64 { return l.oldest.Load() }
 
 // pruned reports whether the ledger has only the header of a block.
 func (l *Ledger) pruned(number uint64) bool { return number > 0 && number < l.oldest.Load() }
 
-// prune deletes the bodies of the blocks that are too old, after a block has become
-// final. If a block cannot be read, prune records the damage, leaves that block on
-// the disk and continues with the others.
+// prune deletes the bodies of blocks that are too old, after a block has become final.
+// If a block cannot be read, prune records the damage, leaves the block on the disk and
+// continues with the next one.
 func (l *Ledger) prune(final uint64) error {
 	from := l.oldest.Load()
 	if l.keep == 0 || final+1 < from+l.keep {
@@ -45,7 +44,7 @@ func (l *Ledger) prune(final uint64) error {
 		records = append(records, some...)
 	}
 	records = append(records, statedb.Record{Key: key(keyOldest), Value: numbered(to)})
-	// From now on readers see only the headers, whether or not the rest has been deleted already.
+	// From here on, readers see only the headers, even before the deletion below.
 	l.oldest.Store(to)
 	return l.old.disk.Write(records)
 }
@@ -55,8 +54,7 @@ func bare(header *types.Header) *Block {
 	return &Block{Block: types.NewBlockWithHeader(header), Pruned: true}
 }
 
-// pruning returns the records that delete the body of a block and store its header
-// instead.
+// pruning returns the records that replace a block's body by its header.
 func (d *database) pruning(number uint64) ([]statedb.Record, error) {
 	b, err := d.read(number)
 	switch {
@@ -76,8 +74,7 @@ func (d *database) pruning(number uint64) ([]statedb.Record, error) {
 	return append(records, statedb.Record{Key: key(keyHeader, numbered(number)), Value: header}), err
 }
 
-// header returns a pruned block, which has only a header, or nil if the database
-// does not have it.
+// header returns a pruned block, which has only a header, or nil if there is none.
 func (d *database) header(number uint64) (*Block, error) {
 	raw, err := d.get(key(keyHeader, numbered(number)))
 	if err != nil || raw == nil {
@@ -90,8 +87,7 @@ func (d *database) header(number uint64) (*Block, error) {
 	return bare(header), nil
 }
 
-// oldest reads the number of the oldest block after the genesis that still has its
-// body from the database.
+// oldest reads the number of the oldest block after the genesis that has a body.
 func (d *database) oldest() (uint64, error) {
 	raw, err := d.get(key(keyOldest))
 	switch {

@@ -35,26 +35,24 @@ import (
 var (
 	// ErrInvalidConfig is returned by New if the client or Config.Package is missing.
 	ErrInvalidConfig = errors.New("jamnpsnet: invalid configuration")
-	// ErrNotFollowing is returned by Pack if the builder does not run yet,
-	// because the network then does not follow the chain.
+	// ErrNotFollowing is returned by Pack before the builder runs, because the network does
+	// not follow the chain yet.
 	ErrNotFollowing = errors.New("jamnpsnet: the chain is not followed yet")
 )
 
 // Config is the configuration of a [Network].
 type Config struct {
-	// Feed determines which peers the network follows, and how many of them
-	// must agree on finality. Follow replaces its fields Root and Best.
+	// Feed determines which peers the network follows, and how many of them must agree on
+	// finality. Network.Follow replaces Feed.Root and Feed.Best.
 	Feed jamnps.FeedConfig
 	// Service is the rollup's service.
 	Service jamq.ServiceID
-	// Package returns the work package for a payload, which is a block of the
-	// rollup in the encoding of the builder. The network sets the refine
-	// context of the package afterwards.
+	// Package returns the work package for a payload, which is a block of the rollup in the
+	// builder's encoding. The network adds the refine context to the package afterwards.
 	Package func(payload []byte) codec.WorkPackage
-	// Sign sets the authorization token of a package after all other parts of
-	// the package are set. An example is service.Signer.Sign. If Sign is nil,
-	// the package keeps the token that Package has set. If Sign returns an
-	// error, the builder tries again later.
+	// Sign sets the authorization token of a package that is complete otherwise. An example
+	// is service.Signer.Sign. If Sign is nil, the package keeps the token that Package has
+	// set. If Sign returns an error, the builder tries again later.
 	Sign func(c *codec.Codec, p *codec.WorkPackage) error
 }
 
@@ -73,8 +71,8 @@ var (
 	_ builder.Receiver = (*Network)(nil)
 )
 
-// New returns a network that uses the given client. The caller closes the client after the builder
-// has stopped. The error wraps ErrInvalidConfig.
+// New returns a network that uses the given client. The caller closes the client after
+// the builder has stopped. The error wraps ErrInvalidConfig.
 func New(client *jamnps.Client, cfg Config) (*Network, error) {
 	if client == nil || cfg.Package == nil {
 		return nil, fmt.Errorf("%w: client and Package must be given", ErrInvalidConfig)
@@ -85,8 +83,8 @@ func New(client *jamnps.Client, cfg Config) (*Network, error) {
 // Spec returns the constants of the chain.
 func (n *Network) Spec() jamq.ChainSpec { return n.codec.Spec() }
 
-// Health returns the condition of the feed of JAM blocks, for monitoring. It is
-// zero until the builder follows the chain.
+// Health returns the condition of the JAM block feed for monitoring. It is zero until
+// the builder follows the chain.
 func (n *Network) Health() submit.FeedHealth {
 	feed, err := n.following()
 	if err != nil {
@@ -95,8 +93,8 @@ func (n *Network) Health() submit.FeedHealth {
 	return feed.Health()
 }
 
-// Root implements builder.Network. It returns the finalized block of the first
-// peer that answers, without verifying it.
+// Root implements builder.Network. It returns the finalized block of the first peer
+// that answers, and does not verify it.
 func (n *Network) Root(ctx context.Context) (jamq.Block, error) {
 	feed, err := jamnps.OpenFeed(ctx, n.client, n.cfg.Feed)
 	if err != nil {
@@ -105,10 +103,10 @@ func (n *Network) Root(ctx context.Context) (jamq.Block, error) {
 	return feed.Root(), nil
 }
 
-// Received implements builder.Receiver. The JAM state does not show how many
-// packages the service has received. Received therefore returns 1 if the
-// service has ever been accumulated, even if only for a transfer, and otherwise
-// 0. The first peer that answers is trusted.
+// Received implements builder.Receiver. The JAM state does not contain the number of
+// packages that the service has received. Received therefore returns 1 if the service
+// has ever been accumulated, even if only for a transfer, and otherwise 0. It trusts
+// the first peer that answers.
 func (n *Network) Received(ctx context.Context) (uint64, error) {
 	root, err := n.Root(ctx)
 	if err != nil {
@@ -140,8 +138,8 @@ func (n *Network) Pack(ctx context.Context, at builder.Anchor, payload []byte) (
 	return builder.Package{Hash: hash, Context: work.Context, Data: raw}, err
 }
 
-// Send implements builder.Network. It sends the package to one guarantor of the
-// core. Each attempt goes to a different guarantor.
+// Send implements builder.Network. It sends the package to one guarantor of the core.
+// Each attempt goes to a different guarantor.
 func (n *Network) Send(ctx context.Context, pkg builder.Package, core jamq.CoreIndex, attempt int) error {
 	return n.client.SubmitPackage(ctx, jamnps.Submission{Core: core, Attempt: attempt, Package: pkg.Data})
 }
@@ -155,8 +153,8 @@ func (n *Network) following() (*jamnps.Feed, error) {
 	return n.feed, nil
 }
 
-// Follow implements builder.Network. It delivers the blocks after the last final block that the
-// builder knows.
+// Follow implements builder.Network. It delivers the blocks after the last final block
+// that the builder knows.
 func (n *Network) Follow(ctx context.Context, found submit.Recovery, to submit.ChainSink) error {
 	cfg := n.cfg.Feed
 	cfg.Root, cfg.Best = jamq.Block{Hash: found.Finalized.Hash, Slot: found.Finalized.Slot}, found.Best.Hash
