@@ -143,7 +143,7 @@ type Feed struct {
 	highest    uint64
 	beneath    map[int]*node
 	backing    backing
-	unfinished []ways
+	unfinished []branches
 	lost       map[int]error
 	furthest   map[int]jamq.Slot
 	excluded   feed.Contradiction
@@ -184,7 +184,7 @@ func OpenFeed(ctx context.Context, client *Client, cfg FeedConfig) (*Feed, error
 	}
 	f := &Feed{
 		cfg: cfg, client: client, log: cfg.Logger, backoffs: make([]peerBackoff, len(client.peers)), short: make(map[jamq.HeaderHash]uint64),
-		beneath: make(map[int]*node), backing: make(backing), unfinished: make([]ways, len(client.peers)), lost: make(map[int]error), furthest: make(map[int]jamq.Slot), maxHeld: defaultMaxHeld,
+		beneath: make(map[int]*node), backing: make(backing), unfinished: make([]branches, len(client.peers)), lost: make(map[int]error), furthest: make(map[int]jamq.Slot), maxHeld: defaultMaxHeld,
 		clock: jamq.NewSlotClock(client.cfg.Codec.Spec()),
 	}
 	if f.log == nil {

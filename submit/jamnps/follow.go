@@ -231,7 +231,7 @@ func (f *Feed) deliver(ctx context.Context, to submit.ChainSink, now *turn, l le
 		return nil
 	}
 	now.walked = 0
-	w, err := f.walk(ctx, now, l)
+	br, err := f.fetchBranch(ctx, now, l)
 	switch {
 	case errors.Is(err, feed.ErrApart):
 		p.forks.Do(func() {
@@ -248,29 +248,29 @@ func (f *Feed) deliver(ctx context.Context, to submit.ChainSink, now *turn, l le
 	case final:
 		f.findFinal(p)
 	}
-	f.backed(f.tree.Get(w.next), p)
-	if height := f.tree.Get(w.next).Height + uint64(len(w.path)); !wanted(height) {
+	f.backed(f.tree.Get(br.next), p)
+	if height := f.tree.Get(br.next).Height + uint64(len(br.path)); !wanted(height) {
 		if len(f.short) >= maxShort {
 			clear(f.short)
 		}
 		f.short[l.hash] = height
-		f.unfinished[p.index].forget(w)
+		f.unfinished[p.index].forget(br)
 		return nil
 	}
-	if err := f.room(w.path, p); err != nil {
+	if err := f.room(br.path, p); err != nil {
 		return err
 	}
-	return f.importWay(ctx, to, now, w, final)
+	return f.importBranch(ctx, to, now, br, final)
 }
 
-// importWay imports the blocks from the first delivered block to an announced head into
+// importBranch imports the blocks from the first delivered block to an announced head into
 // the sink, parents first.
-func (f *Feed) importWay(ctx context.Context, to submit.ChainSink, now *turn, w *way, final bool) error {
-	for len(w.path) > 0 {
-		if err := f.refill(ctx, now, w); err != nil {
+func (f *Feed) importBranch(ctx context.Context, to submit.ChainSink, now *turn, br *branch, final bool) error {
+	for len(br.path) > 0 {
+		if err := f.refill(ctx, now, br); err != nil {
 			return err
 		}
-		e := w.oldest()
+		e := br.oldest()
 		b := &e.Block
 		err := f.importOne(ctx, to, e)
 		if errors.Is(err, chainview.ErrFull) && final {
@@ -281,9 +281,9 @@ func (f *Feed) importWay(ctx context.Context, to submit.ChainSink, now *turn, w 
 		}
 		f.backing.deliver(b.Hash, now.peer.index, f.cfg.FinalPeers)
 		now.delivered++
-		w.pop()
+		br.pop()
 	}
-	f.unfinished[now.peer.index].forget(w)
+	f.unfinished[now.peer.index].forget(br)
 	return nil
 }
 

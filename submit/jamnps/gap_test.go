@@ -44,7 +44,7 @@ func awaitHead(t *testing.T, f *Feed, b *worldBlock) {
 	}, "the head")
 }
 
-// walked returns the number of blocks on the longest unfinished way of a peer.
+// walked returns the number of blocks on the longest unfinished branch of a peer.
 func (f *Feed) walked(peer int) (n int) {
 	for _, w := range f.unfinished[peer] {
 		n = max(n, len(w.path))
@@ -53,7 +53,7 @@ func (f *Feed) walked(peer int) (n int) {
 }
 
 // slowHalf returns a feed whose only peer serves one block in each answer and has served
-// more than 30 of 50 blocks of the way from its head.
+// more than 30 of 50 blocks of the branch from its head.
 func slowHalf(t *testing.T) (*world, *guarantor, *Feed, *viewSink, *worldBlock) {
 	const timeout = 200 * time.Millisecond
 	w := newWorld(t)
@@ -67,16 +67,16 @@ func slowHalf(t *testing.T) (*world, *guarantor, *Feed, *viewSink, *worldBlock) 
 	bubble.Await(t, time.Millisecond, func() bool {
 		_ = f.catchUp(t.Context(), sink)
 		return f.walked(0) > 30
-	}, "a part of the way")
+	}, "a part of the branch")
 	stop()
 	g.set(func() { delete(g.hold, 128) })
 	time.Sleep(time.Minute) // the back-off
 	return w, g, f, sink, head
 }
 
-// A way survives a failure after the head has grown by two blocks, the first of which is
+// A branch survives a failure after the head has grown by two blocks, the first of which is
 // still fetched.
-func TestWayAfterTwoNewBlocksAndAFailure(t *testing.T) {
+func TestBranchAfterTwoNewBlocksAndAFailure(t *testing.T) {
 	bubble.Run(t, func(t *testing.T) {
 		w, g, f, sink, head := slowHalf(t)
 		have := f.walked(0)
@@ -95,8 +95,8 @@ func TestWayAfterTwoNewBlocksAndAFailure(t *testing.T) {
 	})
 }
 
-// A short fork that the peer announces meanwhile does not cost the way to its head.
-func TestWayAfterAShortFork(t *testing.T) {
+// A short fork that the peer announces meanwhile does not cost the branch to its head.
+func TestBranchAfterAShortFork(t *testing.T) {
 	bubble.Run(t, func(t *testing.T) {
 		w, g, f, sink, head := slowHalf(t)
 		// The best chain is longer than the fork.

@@ -65,10 +65,10 @@ func TestManyForksServedJustInTime(t *testing.T) {
 	})
 }
 
-// unfinishedWay returns a feed with a way of its first peer from block 30 back to about
+// unfinishedBranch returns a feed with a branch of its first peer from block 30 back to about
 // block 2, blocks 1 to 25 of which another peer has delivered, and of which block 22 is
-// final, so that the tree has forgotten the oldest blocks of the way.
-func unfinishedWay(t *testing.T, cfg FeedConfig) (*Feed, *viewSink, []*worldBlock) {
+// final, so that the tree has forgotten the oldest blocks of the branch.
+func unfinishedBranch(t *testing.T, cfg FeedConfig) (*Feed, *viewSink, []*worldBlock) {
 	const timeout = 200 * time.Millisecond
 	w, elsewhere := twoWorlds(t)
 	slow, quick := startPeer(t, w, 1, manners{single: true}), startGuarantor(t, elsewhere, 2)
@@ -83,7 +83,7 @@ func unfinishedWay(t *testing.T, cfg FeedConfig) (*Feed, *viewSink, []*worldBloc
 	bubble.Await(t, time.Millisecond, func() bool {
 		_ = f.catchUp(t.Context(), sink)
 		return f.walked(0) > 22
-	}, "a part of the way")
+	}, "a part of the branch")
 	require.Equal(t, w.genesis.hash, sink.view.Best().Hash)
 	chain := blocksUpTo(head, 30)
 	for _, b := range chain[:25] {
@@ -107,11 +107,11 @@ func unfinishedWay(t *testing.T, cfg FeedConfig) (*Feed, *viewSink, []*worldBloc
 	return f, sink, chain
 }
 
-// Finality that passes the oldest blocks of an unfinished way makes its head no fork: an
+// Finality that passes the oldest blocks of an unfinished branch makes its head no fork: an
 // honest peer's head is still delivered.
-func TestFinalityPassesAnUnfinishedWay(t *testing.T) {
+func TestFinalityPassesAnUnfinishedBranch(t *testing.T) {
 	bubble.Run(t, func(t *testing.T) {
-		f, sink, chain := unfinishedWay(t, FeedConfig{FinalPeers: 2})
+		f, sink, chain := unfinishedBranch(t, FeedConfig{FinalPeers: 2})
 		require.NoError(t, f.catchUp(t.Context(), sink))
 		_, leaves, _ := f.client.peers[0].announced()
 		require.Contains(t, leaves, leaf{chain[29].hash, chain[29].header.Slot}, "the honest peer's head is forgotten")
@@ -120,9 +120,9 @@ func TestFinalityPassesAnUnfinishedWay(t *testing.T) {
 }
 
 // With a FinalPeers of 1, Follow does not end.
-func TestFinalityPassesAnUnfinishedWayToAFinalBlock(t *testing.T) {
+func TestFinalityPassesAnUnfinishedBranchToAFinalBlock(t *testing.T) {
 	bubble.Run(t, func(t *testing.T) {
-		f, sink, chain := unfinishedWay(t, FeedConfig{FinalPeers: 1})
+		f, sink, chain := unfinishedBranch(t, FeedConfig{FinalPeers: 1})
 		p := f.client.peers[0]
 		p.mu.Lock()
 		clear(p.heads.leaves)
@@ -133,9 +133,9 @@ func TestFinalityPassesAnUnfinishedWayToAFinalBlock(t *testing.T) {
 	})
 }
 
-// A way that failed in its second fetch continues although the head has grown by a block: no
+// A branch that failed in its second fetch continues although the head has grown by a block: no
 // block is fetched a third time. The peer is a usual one, with 64 blocks in each answer.
-func TestUnfinishedWayOfAHeadThatGrows(t *testing.T) {
+func TestUnfinishedBranchOfAHeadThatGrows(t *testing.T) {
 	bubble.Run(t, func(t *testing.T) {
 		w := newWorld(t)
 		g := startGuarantor(t, w, 1)
@@ -163,8 +163,8 @@ func TestUnfinishedWayOfAHeadThatGrows(t *testing.T) {
 	})
 }
 
-// A way is not lost because the first request for a newer head fails.
-func TestUnfinishedWayAndAFailureAtTheNextHead(t *testing.T) {
+// A branch is not lost because the first request for a newer head fails.
+func TestUnfinishedBranchAndAFailureAtTheNextHead(t *testing.T) {
 	bubble.Run(t, func(t *testing.T) {
 		w, g, f, sink, head := slowHalf(t)
 		g.set(func() { g.refuse[128] = true })

@@ -17,7 +17,7 @@ import (
 	"github.com/jamq/jamq/submit/codec"
 )
 
-// modelSink checks what the feed delivers: each block once, after its parent, while ways hold
+// modelSink checks what the feed delivers: each block once, after its parent, while branches hold
 // at most what they may.
 type modelSink struct {
 	*viewSink
@@ -40,11 +40,11 @@ func (s *modelSink) Import(ctx context.Context, b jamq.Block, best jamq.HeaderHa
 			size += sizeOf(&w.held[i])
 		}
 		if size > s.feed.maxHeld && len(w.held) > 1 {
-			s.fault = fmt.Sprintf("a way holds %d bytes, want at most %d", size, s.feed.maxHeld)
+			s.fault = fmt.Sprintf("a branch holds %d bytes, want at most %d", size, s.feed.maxHeld)
 		}
 		for i := range w.held {
 			if at := w.path[len(w.path)-len(w.held)+i]; at.hash != w.held[i].Block.Hash {
-				s.fault = "a way holds other blocks than its last ones"
+				s.fault = "a branch holds other blocks than its last ones"
 			}
 		}
 	}
@@ -190,7 +190,7 @@ func isUnique(w *world) bool {
 
 // Whatever happens to the peers, the chain and the feed, each block is delivered once and after its
 // parent, and the best chain is reached by few requests.
-func TestWaysInAModel(t *testing.T) {
+func TestBranchesInAModel(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		flag := rapid.Bool()
 		peers := make([]manners, rapid.IntRange(1, 3).Draw(r, "peers"))

@@ -19,7 +19,7 @@ import (
 	"github.com/jamq/jamq/submit/codec"
 )
 
-// heldSink records the most blocks that ways have held.
+// heldSink records the most blocks that branches have held.
 type heldSink struct {
 	*viewSink
 	feed *Feed
@@ -72,13 +72,13 @@ func TestSlowPeerClosesALongGap(t *testing.T) {
 		}
 		defer slow.pace(128, timeout/4)()
 		until(t, f, sink, head, w.genesis)
-		require.Less(t, slow.count(128), 3*100, "the blocks of a way are not requested in each turn")
+		require.Less(t, slow.count(128), 3*100, "the blocks of a branch are not requested in each turn")
 	})
 }
 
-// Blocks that another peer has delivered are no part of an unfinished way any more,
-// and a way that two heads share is walked once.
-func TestUnfinishedWay(t *testing.T) {
+// Blocks that another peer has delivered are no part of an unfinished branch any more,
+// and a branch that two heads share is walked once.
+func TestUnfinishedBranch(t *testing.T) {
 	bubble.Run(t, func(t *testing.T) {
 		const timeout = 200 * time.Millisecond
 		w := newWorld(t)
@@ -94,7 +94,7 @@ func TestUnfinishedWay(t *testing.T) {
 		bubble.Await(t, time.Millisecond, func() bool {
 			_ = f.catchUp(t.Context(), sink)
 			return f.walked(0) > 8
-		}, "a part of the way")
+		}, "a part of the branch")
 		require.Equal(t, w.genesis.hash, sink.view.Best().Hash)
 		for _, b := range blocksUpTo(a, 14) { // reach the feed by other means
 			_, err := f.fetchSome(t.Context(), 0, b.hash, 1)

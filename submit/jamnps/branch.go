@@ -13,15 +13,15 @@ import (
 	"github.com/jamq/jamq/submit/codec"
 )
 
-// way is the list of undelivered blocks from an announced head back to the first
+// branch is the list of undelivered blocks from an announced head back to the first
 // delivered block, which is not in the list. The feed fetches the list from its newest
 // block to its oldest, and delivers it in the opposite order.
 //
-// A long way keeps only its oldest blocks in memory. The feed fetches the newer ones a
+// A long branch keeps only its oldest blocks in memory. The feed fetches the newer ones a
 // second time when it delivers them. Otherwise a host that closes a gap of a day, or a
 // peer that invents such a gap, would need gigabytes, because a block has up to 341
 // reports.
-type way struct {
+type branch struct {
 	path []mark          // the blocks, newest first
 	next jamq.HeaderHash // the parent of the last block in path
 	held []codec.Effect  // the last blocks of path, or none
@@ -29,7 +29,7 @@ type way struct {
 	most int             // the number of blocks in the next request
 }
 
-// mark is a block on a way: its hash, its slot and its size in bytes.
+// mark is a block on a branch: its hash, its slot and its size in bytes.
 type mark struct {
 	leaf
 	size int
@@ -44,15 +44,15 @@ const blocksPerRequest = 64
 
 // add adds a fetched block, which must be the parent of the oldest block so far. If the
 // blocks in memory would then exceed most bytes, only the new block stays in memory.
-func (w *way) add(e *codec.Effect, most int) {
+func (br *branch) add(e *codec.Effect, most int) {
 	size := sizeOf(e)
 	b := &e.Block
-	w.path = append(w.path, mark{leaf{b.Hash, b.Slot}, size})
-	w.next = b.Parent
-	if w.size += size; w.size > most {
-		w.held, w.size = nil, size
+	br.path = append(br.path, mark{leaf{b.Hash, b.Slot}, size})
+	br.next = b.Parent
+	if br.size += size; br.size > most {
+		br.held, br.size = nil, size
 	}
-	w.held = append(w.held, *e)
+	br.held = append(br.held, *e)
 }
 
 // sizeOf returns an upper bound on the memory of a block, in bytes.
@@ -67,171 +67,169 @@ func sizeOf(e *codec.Effect) int {
 }
 
 // oldest returns the oldest block, which is delivered next and must be in memory.
-func (w *way) oldest() *codec.Effect { return &w.held[len(w.held)-1] }
+func (br *branch) oldest() *codec.Effect { return &br.held[len(br.held)-1] }
 
 // truncate keeps only the newest n blocks, which must be fewer than all.
-func (w *way) truncate(n int) {
-	held := max(0, len(w.held)-(len(w.path)-n))
-	clear(w.held[held:]) // so that their memory can be freed
-	w.held = w.held[:held]
-	w.next, w.path = w.path[n].hash, w.path[:n]
+func (br *branch) truncate(n int) {
+	held := max(0, len(br.held)-(len(br.path)-n))
+	clear(br.held[held:]) // so that their memory can be freed
+	br.held = br.held[:held]
+	br.next, br.path = br.path[n].hash, br.path[:n]
 }
 
 // pop removes the oldest block, which has been delivered.
-func (w *way) pop() { w.truncate(len(w.path) - 1) }
+func (br *branch) pop() { br.truncate(len(br.path) - 1) }
 
 // shrink reduces the number of blocks in the next request to a quarter. It returns
 // false if the number is already one.
-func (w *way) shrink() bool {
-	was := w.most
-	w.most = max(1, w.most/4)
-	return w.most < was
+func (br *branch) shrink() bool {
+	was := br.most
+	br.most = max(1, br.most/4)
+	return br.most < was
 }
 
 // join appends an earlier list of undelivered blocks, whose newest block is the parent
 // of this list's oldest block. Further requests continue at the oldest block of both.
-func (w *way) join(earlier *way) {
-	path := append(w.path, earlier.path...)
-	*w = *earlier
-	w.path = path
+func (br *branch) join(earlier *branch) {
+	path := append(br.path, earlier.path...)
+	*br = *earlier
+	br.path = path
 }
 
 // grow doubles the number of blocks in the next request, up to blocksPerRequest.
-func (w *way) grow() { w.most = min(2*w.most, blocksPerRequest) }
+func (br *branch) grow() { br.most = min(2*br.most, blocksPerRequest) }
 
-// ways are a peer's lists of undelivered blocks that are not fetched or delivered
-// completely. Later calls of walk continue them. Together they keep no more blocks in
-// memory than a single list may.
-type ways []*way
+// branches are a peer's branches that are not fetched or delivered completely. Later calls
+// of fetchBranch continue them. Together they keep no more blocks in memory than a single
+// branch may.
+type branches []*branch
 
-// maxWays is the maximum number of unfinished ways of a peer, which are lists of blocks
-// from a head back to the delivered ones. Two are needed: a long one, and one from a
-// newer head that has not yet reached the long one.
-const maxWays = 2
+// maxBranches is the maximum number of unfinished branches of a peer. Two are needed: a
+// long one, and one from a newer head that has not yet reached the long one.
+const maxBranches = 2
 
-// from returns the way whose newest block has the given hash, or nil.
-func (all ways) from(at jamq.HeaderHash) *way {
-	for _, w := range all {
-		if len(w.path) > 0 && w.path[0].hash == at {
-			return w
+// from returns the branch whose newest block has the given hash, or nil.
+func (all branches) from(at jamq.HeaderHash) *branch {
+	for _, br := range all {
+		if len(br.path) > 0 && br.path[0].hash == at {
+			return br
 		}
 	}
 	return nil
 }
 
-// keep adds a list of undelivered blocks, unless it is already there. If there are then
-// more than maxWays lists, keep drops the shortest of the others. If all lists together
-// would keep more than most bytes of blocks in memory, the other lists drop their
-// blocks from memory.
-func (all *ways) keep(w *way, most int) {
-	all.forget(w)
-	room := most - w.size
+// keep adds a branch, unless it is already there. If there are then more than maxBranches,
+// keep drops the shortest of the others. If the branches together would keep more than most
+// bytes of blocks in memory, the others drop their blocks from memory.
+func (all *branches) keep(br *branch, most int) {
+	all.forget(br)
+	room := most - br.size
 	for _, other := range *all {
 		if other.size > room {
 			other.held, other.size = nil, 0
 		}
 		room -= other.size
 	}
-	if len(*all) == maxWays {
-		all.forget(slices.MinFunc(*all, func(a, b *way) int { return cmp.Compare(len(a.path), len(b.path)) }))
+	if len(*all) == maxBranches {
+		all.forget(slices.MinFunc(*all, func(a, b *branch) int { return cmp.Compare(len(a.path), len(b.path)) }))
 	}
-	*all = append(*all, w)
+	*all = append(*all, br)
 }
 
-// forget removes a way, if it is in the list.
-func (all *ways) forget(w *way) {
-	*all = slices.DeleteFunc(*all, func(other *way) bool { return other == w })
+// forget removes a branch, if it is in the list.
+func (all *branches) forget(br *branch) {
+	*all = slices.DeleteFunc(*all, func(other *branch) bool { return other == br })
 }
 
-// walk returns the undelivered blocks from an announced head back to the first
+// fetchBranch returns the undelivered blocks from an announced head back to the first
 // delivered block. It requests these blocks from peers. If a request fails, or not all
-// blocks are delivered, the next walk that reaches the same blocks continues with the
+// blocks are delivered, the next call that reaches the same blocks continues with the
 // oldest of them.
 //
-// walk forgets blocks that can never be delivered, because they are more than
+// fetchBranch forgets blocks that can never be delivered, because they are more than
 // FeedConfig.MaxGap or do not follow the finalized block.
-func (f *Feed) walk(ctx context.Context, now *turn, head leaf) (*way, error) {
-	w := &way{next: head.hash, most: blocksPerRequest}
-	err := f.extend(ctx, now, w)
+func (f *Feed) fetchBranch(ctx context.Context, now *turn, head leaf) (*branch, error) {
+	br := &branch{next: head.hash, most: blocksPerRequest}
+	err := f.extend(ctx, now, br)
 	switch {
 	case errors.Is(err, feed.ErrApart):
-		f.unfinished[now.peer.index].forget(w)
-	case err == nil && !f.tree.Get(w.next).Descends(f.tree.Finalized()):
-		f.unfinished[now.peer.index].forget(w)
+		f.unfinished[now.peer.index].forget(br)
+	case err == nil && !f.tree.Get(br.next).Descends(f.tree.Finalized()):
+		f.unfinished[now.peer.index].forget(br)
 		err = f.chain().Exclude(head.hash, head.slot)
 	}
-	return w, err
+	return br, err
 }
 
-// extend requests the ancestors of w's oldest block until it reaches a delivered block.
-func (f *Feed) extend(ctx context.Context, now *turn, w *way) error {
+// extend requests the ancestors of br's oldest block until it reaches a delivered block.
+func (f *Feed) extend(ctx context.Context, now *turn, br *branch) error {
 	unfinished := &f.unfinished[now.peer.index]
-	for f.tree.Get(w.next) == nil {
-		if earlier := unfinished.from(w.next); earlier != nil {
+	for f.tree.Get(br.next) == nil {
+		if earlier := unfinished.from(br.next); earlier != nil {
 			delivered := slices.IndexFunc(earlier.path, func(at mark) bool { return f.tree.Get(at.hash) != nil })
 			if delivered > 0 { // some of its blocks were delivered meanwhile
 				earlier.truncate(delivered)
 			}
 			unfinished.forget(earlier)
-			w.join(earlier)
-			unfinished.keep(w, f.maxHeld)
+			br.join(earlier)
+			unfinished.keep(br, f.maxHeld)
 			continue
 		}
-		switch n := len(w.path); {
-		case n > 0 && w.path[n-1].slot <= f.tree.Oldest().Slot:
-			return f.chain().Exclude(w.path[0].hash, w.path[0].slot)
+		switch n := len(br.path); {
+		case n > 0 && br.path[n-1].slot <= f.tree.Oldest().Slot:
+			return f.chain().Exclude(br.path[0].hash, br.path[0].slot)
 		case n >= f.cfg.MaxGap:
-			return fmt.Errorf("%w: block %s, %d blocks before the head, does not follow one that was delivered since slot %d", feed.ErrApart, w.next, n, f.tree.Oldest().Slot)
+			return fmt.Errorf("%w: block %s, %d blocks before the head, does not follow one that was delivered since slot %d", feed.ErrApart, br.next, n, f.tree.Oldest().Slot)
 		}
-		more, err := f.request(ctx, now, w.next, w.most)
-		if errors.Is(err, ErrTooLarge) && w.shrink() {
+		more, err := f.request(ctx, now, br.next, br.most)
+		if errors.Is(err, ErrTooLarge) && br.shrink() {
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		w.grow()
+		br.grow()
 		for i := range more {
-			if f.tree.Get(w.next) != nil || unfinished.from(w.next) != nil {
+			if f.tree.Get(br.next) != nil || unfinished.from(br.next) != nil {
 				break
 			}
-			w.add(&more[i], f.maxHeld)
+			br.add(&more[i], f.maxHeld)
 		}
-		unfinished.keep(w, f.maxHeld)
+		unfinished.keep(br, f.maxHeld)
 	}
 	return nil
 }
 
-// refill fetches the oldest blocks of w again if none of them are left in memory. If
+// refill fetches the oldest blocks of br again if none of them are left in memory. If
 // they are too large for one answer, refill requests fewer blocks. After a failure it
 // continues with the smaller number, so that even a slow peer can deliver all blocks of
-// w in the end, only in more requests.
-func (f *Feed) refill(ctx context.Context, now *turn, w *way) error {
-	for len(w.held) == 0 {
-		held, err := f.fetchAgain(ctx, now, w)
+// br in the end, only in more requests.
+func (f *Feed) refill(ctx context.Context, now *turn, br *branch) error {
+	for len(br.held) == 0 {
+		held, err := f.fetchAgain(ctx, now, br)
 		if err == nil {
-			w.held, w.size = held, f.maxHeld
-			f.unfinished[now.peer.index].keep(w, f.maxHeld)
-			w.grow()
+			br.held, br.size = held, f.maxHeld
+			f.unfinished[now.peer.index].keep(br, f.maxHeld)
+			br.grow()
 			return nil
 		}
-		if smaller := w.shrink(); !smaller || !errors.Is(err, ErrTooLarge) {
+		if smaller := br.shrink(); !smaller || !errors.Is(err, ErrTooLarge) {
 			return err
 		}
 	}
 	return nil
 }
 
-// fetchAgain fetches the oldest blocks of w a second time: as many as fit into one
+// fetchAgain fetches the oldest blocks of br a second time: as many as fit into one
 // request and into memory.
-func (f *Feed) fetchAgain(ctx context.Context, now *turn, w *way) (blocks []codec.Effect, err error) {
-	first := len(w.path) - 1
-	size := w.path[first].size
-	for first > 0 && len(w.path)-first < w.most && size+w.path[first-1].size <= f.maxHeld {
+func (f *Feed) fetchAgain(ctx context.Context, now *turn, br *branch) (blocks []codec.Effect, err error) {
+	first := len(br.path) - 1
+	size := br.path[first].size
+	for first > 0 && len(br.path)-first < br.most && size+br.path[first-1].size <= f.maxHeld {
 		first--
-		size += w.path[first].size
+		size += br.path[first].size
 	}
-	for missing := w.path[first:]; len(missing) > 0; {
+	for missing := br.path[first:]; len(missing) > 0; {
 		more, err := f.request(ctx, now, missing[0].hash, len(missing))
 		if err != nil {
 			return nil, err
