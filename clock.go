@@ -36,8 +36,8 @@ func CommonEra() time.Time { return time.Date(2025, time.January, 1, 12, 0, 0, 0
 // SlotClock converts between times and slots. It never reads the system clock, because
 // the time is always an argument. [NewSlotClock] returns the SlotClock of a chain.
 //
-// SlotClock calculates in whole milliseconds. A time.Duration would overflow after 292
-// years, but the numbers of slots of six seconds last for 816 years.
+// SlotClock calculates in whole milliseconds, because a time.Duration overflows after
+// 292 years. With slots of six seconds, the slot numbers overflow only after 816 years.
 type SlotClock struct {
 	// Era is the start of slot 0, at a whole millisecond.
 	Era time.Time

@@ -150,8 +150,8 @@ func (e *edits) discarded(b *Block) {
 	delete(e.of, b.Hash())
 }
 
-// took reports whether a later edit has restored the state before this block, so that
-// the changes of the block no longer count.
+// took reports whether a later edit has restored a state from before this block, so
+// that the changes of the block no longer count.
 func (e *edits) took(block uint64) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -276,7 +276,7 @@ func (c *Chain) remove(some []*types.Transaction) {
 }
 
 // reverted returns those transactions of an undone block that must not return to the
-// pool, because a waiting edit restores a state before the block. It leaves out
+// pool, because a waiting edit restores a state from before the block. It leaves out
 // transactions that are already in the pool.
 func (c *Chain) reverted(b *Block) (some []*types.Transaction) {
 	e := back(c.edits.next())
@@ -286,8 +286,7 @@ func (c *Chain) reverted(b *Block) (some []*types.Transaction) {
 	return slices.DeleteFunc(slices.Clone(b.Transactions()), func(tx *types.Transaction) bool { return c.pool.Get(tx.Hash()) != nil })
 }
 
-// back returns the last edit that restores a snapshot, or nil. Only this one has an
-// effect.
+// back returns the last of the given edits that restores a snapshot, or nil.
 func back(some []Edit) (e *Edit) {
 	for i := range some {
 		if some[i].Back != nil {
@@ -315,8 +314,8 @@ func (c *Chain) viewWith(parent *Block, some []Edit) (*statedb.View, error) {
 }
 
 // executed returns the block that contains a transaction, and the transaction's index.
-// It returns nil if there is no such block, or if an edit has restored a state before
-// it.
+// It returns nil if there is no such block, or if an edit has restored a state from
+// before the block.
 func (c *Chain) executed(hash common.Hash) (*Block, int) {
 	b, index, known := c.ledger.Transaction(hash)
 	if !known || c.edits.took(b.NumberU64()) {

@@ -80,8 +80,7 @@ func (i *impersonation) list() []common.Address {
 }
 
 // Impersonate sets whether SignAs can make transactions of an account without its key.
-// It returns the previous setting. It has no effect on a chain with a disk, which
-// refuses such transactions.
+// It returns the previous setting. A chain with a disk refuses such transactions.
 func (c *Chain) Impersonate(addr common.Address, on bool) (was bool) {
 	return c.impersonation.set(addr, on)
 }

@@ -78,7 +78,8 @@ type demand struct {
 }
 
 // due reports whether the block with the given number must be made now, and how. If so,
-// the block can no longer be ordered, because its execution counts as begun.
+// the execution of the block counts as begun, and Mine and edits order only later
+// blocks.
 //
 // If all transactions of a slot wait for a lower base fee, due allows an empty block,
 // as on Ethereum. Only blocks change the base fee, so the transactions would otherwise

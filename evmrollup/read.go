@@ -29,14 +29,15 @@ func (c *Chain) Head() *Block { return c.ledger.Head() }
 func (c *Chain) Stored() uint64 { return c.ledger.Final() }
 
 // BlockByNumber returns the executed block with the given number, or nil. If an edit
-// has restored a state before the block, the result contains only the block's header.
+// has restored a state from before the block, the result contains only the block's
+// header.
 func (c *Chain) BlockByNumber(number uint64) *Block { return c.Present(c.ledger.ByNumber(number)) }
 
 // BlockByHash returns the executed block with a hash, in the same form as
 // BlockByNumber.
 func (c *Chain) BlockByHash(hash common.Hash) *Block { return c.Present(c.ledger.ByHash(hash)) }
 
-// Present returns a block as readers must see it. If an edit has restored a state
+// Present returns a block as readers must see it. If an edit has restored a state from
 // before the block, only the block's header remains. All readers use Present, so that
 // their answers agree.
 func (c *Chain) Present(b *Block) *Block {

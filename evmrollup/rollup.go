@@ -35,9 +35,9 @@ func (c *Chain) Rollup() (builder.Rollup[*Block], error) {
 	if err := c.ledger.Rewind(c.Origin()); err != nil {
 		return nil, err
 	}
-	// If the log has no checkpoint, recovery begins with this state, however many blocks
-	// are final. If the log has a checkpoint, Restore pins the checkpoint's state instead,
-	// and this state may already be gone.
+	// If the log has no checkpoint, recovery begins with the newest state in the ledger,
+	// however many blocks are final. If the log has a checkpoint, Restore pins the
+	// checkpoint's state instead, and the newest state may already be gone.
 	err := r.repin(&r.logged, c.ledger.Head().Root())
 	if err != nil && !errors.Is(err, statedb.ErrUnknownRoot) {
 		return nil, err

@@ -10,9 +10,9 @@ import (
 	"github.com/jamq/jamq/txpool"
 )
 
-// TransactionStatus describes the place and the fate of a transaction. At most one of
-// Block, Pool and Departure is set. None is set if the node does not know the
-// transaction.
+// TransactionStatus shows in which block a transaction is, its status in the pool, or
+// how it left the pool. At most one of Block, Pool and Departure is set. None is set if
+// the node does not know the transaction.
 type TransactionStatus struct {
 	// Block is the executed block that contains the transaction, and Index is the
 	// transaction's position in that block.

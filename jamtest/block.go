@@ -66,8 +66,8 @@ func (b *block) has(x *block, n int) bool {
 }
 
 // newest returns the block in the list that is b or one of the n-1 blocks before b, or
-// nil. At most one block can be, because a chain reports and accumulates each package
-// at most once.
+// nil. At most one block fits, because a chain reports and accumulates each package at
+// most once.
 func (b *block) newest(n int, of []*block) *block {
 	for _, x := range of {
 		if b.has(x, n) {

@@ -19,8 +19,8 @@ type Config struct {
 	// and forks.
 	Seed uint64
 	// StartSlot is the slot of the genesis block, and must be below [jamq.MaxSlot]. With
-	// very short slots, the present time already has the slot MaxSlot, which is then not
-	// allowed. In 2026 this applies to slots shorter than 14 ms.
+	// very short slots, the present time is already in slot MaxSlot, so the chain cannot
+	// start at the present time. In 2026 this applies to slots shorter than 14 ms.
 	StartSlot jamq.Slot
 	// SkipProbability is the probability, in each slot, that a series of slots without
 	// blocks begins, from 0 to less than 1.

@@ -60,9 +60,9 @@ func (c *Chain) Inject(s *Script) {
 	c.script.todo = todo
 }
 
-// Kill makes sure that a package is never accumulated. The chain loses its past and
-// future submissions. If it is on a core, a verdict removes it in the next block of
-// each branch.
+// Kill makes sure that a package is never accumulated. All submissions of the package
+// are lost, now and later. If the package is on a core, a verdict removes it in the
+// next block of each branch.
 //
 // Kill changes nothing if the package was never submitted, or if it became available or
 // was lost on the best chain. The error then wraps [ErrNotKillable].

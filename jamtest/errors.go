@@ -13,8 +13,8 @@ var (
 	// ErrNoAnchor is returned if the best chain is too short for the requested
 	// anchor.
 	ErrNoAnchor = errors.New("jamtest: no such anchor")
-	// ErrNotFinal is returned if the block for a proof is not on the final chain, or if too
-	// few validators can sign.
+	// ErrNotFinal is returned if a proof is requested for a block that is not on the final
+	// chain, or if too few validators can sign.
 	ErrNotFinal = errors.New("jamtest: not final")
 	// ErrNotYielded is returned if a proof needs a yield of the service, but the rollup
 	// block has none. A service yields only for the last rollup block in each of its calls.

@@ -27,7 +27,8 @@ type Account struct {
 	Key *ecdsa.PrivateKey
 }
 
-// hardened is the bit of a BIP-32 index that derives the child from the private key.
+// hardened is the bit that marks a BIP-32 index as hardened. The child key is then
+// derived from the private key.
 const hardened = 1 << 31
 
 // errUnusable is returned if a derived BIP-32 key is zero or not below the order of the

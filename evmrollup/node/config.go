@@ -50,8 +50,8 @@ type Config struct {
 	// at every start with a data directory.
 	Service jamq.ServiceID
 	// Version is the Gray Paper version of the JAM chain, which determines the encoding of
-	// packages. The RPC of a JAM node does not tell it. It must be the same at every start
-	// with a data directory. The default is 0.7.2.
+	// packages. The host must set it, because the RPC of a JAM node does not return it.
+	// Version must be the same at every start with a data directory. The default is 0.7.2.
 	Version codec.Version
 	// Key is the builder's Ed25519 key, which signs the node's packages. The rollup's
 	// service accepts only packages with such a signature. The default is devkeys.Builder,

@@ -46,8 +46,8 @@ func (n *Node) moveHeads(h canonical.Heads) {
 func (n *Node) HeadCursor() uint64 { return n.headLog.Cursor() }
 
 // HeadChanges returns the changes of the latest block after a cursor: see
-// ledger.HeadLog.Changes. If a developer's edit has restored a state before a block,
-// the result contains only the header of that block, as everywhere in this package.
+// ledger.HeadLog.Changes. If a developer's edit has restored a state from before a
+// block, the result contains only the header of that block, as in all methods of Node.
 func (n *Node) HeadChanges(cursor uint64) (changes []HeadChange, next uint64, more <-chan struct{}, err error) {
 	changes, next, more, err = n.headLog.Changes(cursor, n.BlockByNumber)
 	for i := range changes {

@@ -136,9 +136,9 @@ func (t *bounded) hook(h *tracing.Hooks) {
 	t.hookEnds(h)
 }
 
-// maxPadding limits how many bytes beyond the end of the memory an instruction may hash
-// while it is traced. go-ethereum's tracers copy up to this number of bytes, even if
-// the instruction does not have enough gas.
+// maxPadding is go-ethereum's limit on the bytes beyond the end of the memory that a
+// tracer copies for an instruction that hashes data. A tracer copies these bytes even
+// if the instruction does not have enough gas.
 const maxPadding = 1 << 20
 
 // hashed returns the size of the data that an instruction hashes, in hex digits of the

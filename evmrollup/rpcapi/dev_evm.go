@@ -114,9 +114,8 @@ func (e *devEVM) setInterval(n uint64, unit time.Duration) (bool, error) {
 	return true, nil
 }
 
-// IncreaseTime implements evm_increaseTime. It moves the clock of later blocks
-// forward, and returns the number of seconds by which that clock is ahead of the
-// machine's clock.
+// IncreaseTime implements evm_increaseTime. It moves the clock for later blocks
+// forward, and returns how many seconds that clock is ahead of the machine's clock.
 func (e *devEVM) IncreaseTime(seconds math.HexOrDecimal64) (int64, error) {
 	ahead, err := e.node.IncreaseTime(uint64(seconds))
 	if err != nil {
@@ -260,8 +259,8 @@ func (a *devAnvil) SetIntervalMining(seconds math.HexOrDecimal64) (bool, error) 
 }
 
 // AutoImpersonateAccount implements anvil_autoImpersonateAccount. If on is true, every
-// account is impersonated. If on is false, only the accounts are for which
-// anvil_impersonateAccount was called.
+// account is impersonated. If on is false, only accounts for which
+// anvil_impersonateAccount was called are impersonated.
 func (a *devAnvil) AutoImpersonateAccount(on bool) bool {
 	a.evm.node.ImpersonateAll(on)
 	return true

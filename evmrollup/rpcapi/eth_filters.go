@@ -25,9 +25,8 @@ type share struct {
 }
 
 // poolBuffer is the number of transactions that a filter or subscription for pending
-// transactions can buffer. When the buffer is full, new transactions are lost.
-// poolWeight is the number of other filters that count as much as such a filter,
-// because the buffer needs memory.
+// transactions can buffer. When the buffer is full, new transactions are lost. Because
+// the buffer needs memory, such a filter counts as poolWeight other filters.
 const poolBuffer, poolWeight = 4096, 100
 
 // filter is a filter that a client polls. It stores no results, only a position in the
@@ -361,8 +360,8 @@ func fixed(n *big.Int) (int64, bool) {
 	return n.Int64(), n.Sign() >= 0
 }
 
-// liveLogs returns the logs of a head change that match the criteria. If the block has
-// ceased to be latest, they are marked as removed.
+// liveLogs returns the logs of a head change that match the criteria. It marks them as
+// removed if the block is no longer latest.
 func liveLogs(c node.HeadChange, criteria *gethfilters.FilterCriteria) []*types.Log {
 	number := c.Block.Number()
 	switch {

@@ -191,7 +191,8 @@ func (s *simulateArgs) sequence(base *types.Header) ([]simulatedCalls, error) {
 }
 
 // header returns the header of a simulated block, as far as it is known before the
-// execution. Fields without an override are copied from the previous block.
+// execution. A gas limit or fee recipient that the client does not override is that of
+// the previous block.
 func (o *blockOverrides) header(before *types.Header) (*types.Header, error) {
 	if o.Difficulty != nil {
 		return nil, invalidParams("block %d: difficulty override is not allowed after the merge", o.Number.ToInt())

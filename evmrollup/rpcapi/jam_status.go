@@ -37,8 +37,8 @@ type TransactionStatus struct {
 	// ReplacedBy is the hash of the transaction that has replaced this one. It is set if
 	// the status is replaced.
 	ReplacedBy *common.Hash `json:"replacedBy"`
-	// Reason tells a dropped transaction's sender why the pool dropped it, and is otherwise
-	// null.
+	// Reason explains why the pool dropped the transaction. It is null unless the status is
+	// dropped.
 	Reason *string `json:"reason"`
 	// Time is when the transaction left the pool. It is set if the status is replaced or
 	// dropped.

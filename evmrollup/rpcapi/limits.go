@@ -75,9 +75,9 @@ func (l *limits) call(ctx context.Context, method string, size int) error {
 	return nil
 }
 
-// strike counts an offence of the source that sent a transaction. err is the error of
-// the transaction. It is an offence to send a transaction that no honest client would
-// send, or an underpriced one.
+// strike counts an offence of the source that sent a transaction, if the error of that
+// transaction shows one: the transaction was underpriced, or no honest client would
+// have sent it.
 func (l *limits) strike(ctx context.Context, err error) {
 	source := l.source(ctx)
 	switch {
@@ -129,9 +129,9 @@ func refuse(w http.ResponseWriter, err error) {
 	_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":null,"error":{"code":`+strconv.Itoa(CodeLimited)+`,"message":`+strconv.Quote(err.Error())+`}}`)
 }
 
-// webSocket limits how fast the node reads a client's WebSocket to the client's byte
-// rate. It slows the connection down because the node can no longer answer with status
-// 429 after the handshake.
+// webSocket makes the node read a client's WebSocket no faster than the client's byte
+// rate allows. It slows the client down because the node can no longer answer with
+// status 429 after the handshake.
 func (l *limits) webSocket(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		source, limited := l.sourceOf(r.RemoteAddr)

@@ -134,8 +134,8 @@ func (t *traceMethods) limited(ctx context.Context, run func(context.Context) er
 	return run(ctx)
 }
 
-// run executes the transactions from index first up to, but not including, index last
-// of a block. It adds their traces to an answer until the answer is complete.
+// run executes transactions of a block, from index first up to, but not including,
+// index last. It adds their traces to an answer until the answer is complete.
 func (t *traceMethods) run(ctx context.Context, b *node.Block, first, last int, answer *traceAnswer) error {
 	return t.executeAll(ctx, b, first, last, parts{trace: true}, func(x *executed) (more bool, err error) {
 		err = answer.add(x.traces)

@@ -9,10 +9,11 @@ import (
 )
 
 var (
-	// ErrApart is wrapped if a node's chain does not continue the delivered blocks.
+	// ErrApart is wrapped by the error for a node whose chain does not continue the
+	// delivered blocks.
 	ErrApart = fmt.Errorf("%w: its chain does not continue the delivered one", submit.ErrContradiction)
-	// ErrExcludes is wrapped if a node's chain does not contain the finalized block. It
-	// wraps ErrApart.
+	// ErrExcludes is wrapped by the error for a node whose chain does not contain the
+	// finalized block. It wraps ErrApart.
 	ErrExcludes = fmt.Errorf("%w: it excludes the finalized block", ErrApart)
 )
 

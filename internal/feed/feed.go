@@ -164,8 +164,8 @@ func isAny(err error, targets []error) bool {
 const LogEvery = time.Minute
 
 // Seldom limits log messages about problems that a faulty node can cause at any rate,
-// so that it cannot fill the log. The zero value is ready to use. Seldom is safe for
-// concurrent use.
+// so that the node cannot fill the log. The zero value is ready to use. Seldom is safe
+// for concurrent use.
 type Seldom struct {
 	mu   sync.Mutex
 	last time.Time
@@ -191,9 +191,9 @@ type Chain[T any] struct {
 	Loop *Loop
 }
 
-// MakeBest makes a delivered block the best block again and informs the sink. The sink
-// already has the block, so only its head changes. accumulated is the value of
-// Block.AccumulatedKnown in the feed's blocks.
+// MakeBest makes a block that was delivered earlier the best block, and informs the
+// sink. The sink already has the block, so only its head changes. accumulated is the
+// value of Block.AccumulatedKnown in the feed's blocks.
 func (c Chain[T]) MakeBest(ctx context.Context, to submit.ChainSink, n *headers.Block[T], accumulated bool) error {
 	block := jamq.Block{Hash: n.Hash, Slot: n.Slot, AccumulatedKnown: accumulated}
 	if n.Parent != nil {

@@ -118,8 +118,8 @@ func (t *Tree[T]) Excludes(hash jamq.HeaderHash, slot jamq.Slot) bool {
 	return t.blocks[hash] == nil && !hash.IsZero() && slot <= t.finalized.Slot && slot >= t.Oldest().Slot
 }
 
-// Misses reports whether the ancestors of a newer block leave out the finalized block.
-// The caller has followed the ancestors back to the block with the given hash and slot.
+// Misses reports whether a chain leaves out the finalized block. The caller has
+// followed the chain from a newer block back to the block with the given hash and slot.
 func (t *Tree[T]) Misses(hash jamq.HeaderHash, slot jamq.Slot) bool {
 	if b := t.blocks[hash]; b != nil {
 		return !b.Descends(t.finalized)

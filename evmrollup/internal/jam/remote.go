@@ -58,8 +58,8 @@ func Genesis(id jamq.ServiceID, version codec.Version, signer *service.Signer, b
 	return service.Genesis{Service: id, Version: version, Block: block}.SignedBy(signer)
 }
 
-// packages returns the function that makes a work package from a payload. The refine
-// context and the signature are still missing in it.
+// packages returns the function that makes a work package from a payload. The work
+// package still lacks the refine context and the signature.
 func packages(id jamq.ServiceID, version codec.Version) (func(payload []byte) codec.WorkPackage, error) {
 	const refineGas = 1_000_000_000
 	code, err := service.Blob(version)

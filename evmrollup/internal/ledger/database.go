@@ -85,7 +85,7 @@ type database struct {
 }
 
 // check panics if err is not nil, because a caller must not mistake a damaged database
-// for a missing block. It records and logs the error before.
+// for a missing block. It first records and logs the error.
 func (d *database) check(err error) {
 	if err == nil {
 		return
@@ -94,8 +94,8 @@ func (d *database) check(err error) {
 	panic(err)
 }
 
-// found stores the first error that shows a damaged database, for Ledger.Damage, and
-// logs it. It ignores all later errors.
+// found stores the first error that shows a damaged database, so that Ledger.Damage can
+// return it, and logs it. It ignores later errors.
 func (d *database) found(err error) {
 	if d.damage.CompareAndSwap(nil, &err) {
 		d.log.Error("the database is damaged", "err", err)

@@ -15,8 +15,8 @@ import (
 // ahead in the others. For example, the transfers to one account are rare among the
 // transfers of a token, while the token may have a key for every block.
 
-// query contains the conditions that a block must meet so that it may have a matching
-// log: one for the addresses, and one for each position with topics.
+// query contains the conditions for a block to contain a matching log: one for the
+// addresses, and one for each position with topics.
 type query []condition
 
 // condition is one part of a search for logs: a list of addresses, or of topics at one
