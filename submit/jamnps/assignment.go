@@ -60,12 +60,12 @@ func newAssignment(c *codec.Codec, slot jamq.Slot, entropy, validators []byte) (
 	if c.Version() >= codec.V080 {
 		// From this version on, the number of validators can change. The number of active
 		// cores is a third of it.
-		var err error
-		if validators, err = withoutCount(validators); err != nil {
-			return nil, err
+		count, _, err := countValidators(validators)
+		if err != nil {
+			return nil, fmt.Errorf("active validators: %w", err)
 		}
-		n = len(validators) / codec.ValidatorSize
-		cores = min(cores, n/3)
+		validators = validators[len(codec.AppendNatural(nil, uint64(count))):]
+		n, cores = count, min(cores, count/3)
 	}
 	if len(validators) != n*codec.ValidatorSize || n == 0 || cores == 0 {
 		return nil, fmt.Errorf("%w: %d bytes for %d validators, want %d each", ErrMalformed, len(validators), n, codec.ValidatorSize)

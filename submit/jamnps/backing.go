@@ -1,6 +1,7 @@
 package jamnps
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -13,13 +14,13 @@ import (
 var errUnbacked = errors.New("jamnps: too many blocks that too few peers have announced")
 
 // maxUnbacked is the maximum number of delivered blocks that are not final and that
-// fewer than FinalPeers peers have announced. Each followed peer may cause an equal
+// fewer than enoughPeers peers have announced. Each followed peer may cause an equal
 // share of them. The limit is a quarter of a queue's capacity, so that peers that
 // invent blocks cannot fill the queue.
 const maxUnbacked = defaultMaxGap / 4
 
 // backing records which peers have announced a delivered block or a descendant of it.
-// It has an entry only for a block that fewer than FinalPeers peers have announced. The
+// It has an entry only for a block that fewer than enoughPeers peers have announced. The
 // first peer in an entry caused the delivery with its announcement.
 //
 // A peer that announces a block thereby also announces the block's ancestors. So if a
@@ -62,14 +63,30 @@ func (b backing) caused(peer int) (n int) {
 	return n
 }
 
+// enoughPeers returns how many peers must have announced a block so that it counts
+// against the share of none. If the host checks finality itself, one peer is enough to
+// make a block final, but not to fill the queue with invented blocks.
+func (f *Feed) enoughPeers() int {
+	if f.cfg.CheckFinal != nil && f.cfg.FollowPeers > 1 {
+		return max(f.cfg.FinalPeers, 2)
+	}
+	return f.cfg.FinalPeers
+}
+
+// isProved reports whether the block that a peer calls final needs no second peer,
+// because FeedConfig.CheckFinal accepts it.
+func (f *Feed) isProved(ctx context.Context, final jamq.HeaderHash) bool {
+	return f.enoughPeers() > f.cfg.FinalPeers && f.cfg.CheckFinal(ctx, final) == nil
+}
+
 // backed records that a peer has announced a delivered block.
-func (f *Feed) backed(n *node, p *peer) { f.backing.announce(n, p.index, f.cfg.FinalPeers) }
+func (f *Feed) backed(n *node, p *peer) { f.backing.announce(n, p.index, f.enoughPeers()) }
 
 // room returns an error that wraps errUnbacked if delivering the blocks in path would
-// exceed the peer's share of maxUnbacked. Only blocks that fewer than FinalPeers peers
+// exceed the peer's share of maxUnbacked. Only blocks that fewer than enoughPeers peers
 // have announced count. path begins with the newest block.
 func (f *Feed) room(path []mark, p *peer) error {
-	if f.cfg.FinalPeers == 1 {
+	if f.enoughPeers() == 1 {
 		return nil
 	}
 	alone := len(path) - f.known(path, p)
@@ -101,11 +118,12 @@ func (f *Feed) known(path []mark, p *peer) int {
 		}
 		reach = append(reach, len(path)-newest)
 	}
-	if len(reach) < f.cfg.FinalPeers {
+	enough := f.enoughPeers()
+	if len(reach) < enough {
 		return 0
 	}
 	slices.Sort(reach)
-	return reach[len(reach)-f.cfg.FinalPeers]
+	return reach[len(reach)-enough]
 }
 
 // forgetBacking removes the entries of blocks that are final or on an abandoned fork,

@@ -150,3 +150,75 @@ func TestFullQueue(t *testing.T) {
 		}
 	})
 }
+
+// If a host checks finality itself, one lying peer of three fills the queue neither with invented
+// final blocks nor with invented heads, although one peer is enough to make a block final.
+func TestCheckedPeerCannotFillTheQueue(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
+		w, invented := twoWorlds(t)
+		c := openClient(t, w, nil, startGuarantor(t, invented, 1), startGuarantor(t, w, 2), startGuarantor(t, w, 3))
+		proved := map[jamq.HeaderHash]bool{}
+		f, sink := openFeed(t, c, FeedConfig{Root: jamq.Block{Hash: w.genesis.hash}, FinalPeers: 1, CheckFinal: func(_ context.Context, block jamq.HeaderHash) error {
+			if !proved[block] {
+				return errors.New("no votes")
+			}
+			return nil
+		}})
+		grow := func() {
+			proved[w.finalize(4).hash] = true
+			w.grow(w.best, 1)
+		}
+		for range 8 {
+			grow()
+		}
+		until(t, f, sink, w.best, w.finalized)
+		base := w.best
+		invented.mu.Lock()
+		for at := base; at != nil; at = at.parent {
+			invented.blocks[at.hash] = at
+		}
+		invented.mu.Unlock()
+		for n := range 100 {
+			fork := base
+			for range 95 {
+				fork = invented.invent(fork, fork.header.Slot+1, codec.Extrinsics{Preimages: []codec.Preimage{{Data: []byte{byte(n)}}}})
+			}
+			time.Sleep(time.Minute) // longer than any back-off, and than the announcements take
+			p := c.peers[0]
+			p.mu.Lock()
+			clear(p.heads.leaves)
+			p.heads.final = leaf{fork.hash, fork.header.Slot}
+			p.mu.Unlock()
+			_ = f.catchUp(t.Context(), sink)
+		}
+		require.Less(t, f.tree.Len(), maxUnbacked/3+100)
+		for range 20 {
+			grow()
+		}
+		until(t, f, sink, w.best, w.finalized)
+	})
+}
+
+// A gap that is longer than a peer's share is closed with the only peer that is up, because its
+// final block is proved.
+func TestProvedBlocksNeedNoSecondPeer(t *testing.T) {
+	bubble.Run(t, func(t *testing.T) {
+		w := newWorld(t)
+		peers := []*guarantor{startGuarantor(t, w, 1), startGuarantor(t, w, 2), startGuarantor(t, w, 3)}
+		for range maxUnbacked / 2 {
+			w.grow(w.best, 1)
+		}
+		final := w.finalize(4)
+		c := openClient(t, w, nil, peers...)
+		for _, g := range peers[1:] {
+			g.down()
+		}
+		f, sink := openFeed(t, c, FeedConfig{Root: jamq.Block{Hash: w.genesis.hash}, FinalPeers: 1, CheckFinal: func(_ context.Context, block jamq.HeaderHash) error {
+			if block != final.hash {
+				return errors.New("no votes")
+			}
+			return nil
+		}})
+		until(t, f, sink, w.best, final)
+	})
+}

@@ -30,8 +30,8 @@ type ChainSpec struct {
 	// validators can change and is no longer a constant. Spec.Validators is then the number
 	// with which the chain begins. It is the first of these numbers that the file contains:
 	//
-	//   - the number in the epoch mark of the genesis header
 	//   - the number of active validators in the genesis state
+	//   - the number in the epoch mark of the genesis header, which announces the next ones
 	//   - the greatest possible number, which is three for each core
 	Spec jamq.ChainSpec
 
@@ -108,16 +108,11 @@ func ParseChainSpec(file []byte) (*ChainSpec, error) {
 	return s, nil
 }
 
-// genesisValidators returns the number of validators with which a chain of Gray Paper
-// 0.8.0 or later begins. It takes the number from the genesis header or, if the header
-// has none, from the genesis state, a JSON object of hexadecimal keys and values.
+// genesisValidators returns the number of active validators with which a chain of Gray
+// Paper 0.8.0 or later begins. It takes the number from the genesis state, a JSON object
+// of hexadecimal keys and values, or if that has none from the epoch mark of the genesis
+// header.
 func genesisValidators(s jamq.ChainSpec, header []byte, state json.RawMessage) int {
-	s.Validators = jamq.ValidatorsOf(s.Cores)
-	if c, err := codec.New(codec.V080, s); err == nil {
-		if genesis, err := codec.Decode[codec.Header](c, header); err == nil && genesis.Epoch != nil {
-			return len(genesis.Epoch.Validators)
-		}
-	}
 	var values map[string]json.RawMessage
 	var active string
 	key := statetrie.ChapterKey(statetrie.ChapterValidators)
@@ -125,6 +120,12 @@ func genesisValidators(s jamq.ChainSpec, header []byte, state json.RawMessage) i
 		raw, err := hex.DecodeString(active)
 		if n := len(raw) / codec.ValidatorSize; err == nil && n > 0 {
 			return n
+		}
+	}
+	s.Validators = jamq.ValidatorsOf(s.Cores)
+	if c, err := codec.New(codec.V080, s); err == nil {
+		if genesis, err := codec.Decode[codec.Header](c, header); err == nil && genesis.Epoch != nil {
+			return len(genesis.Epoch.Validators)
 		}
 	}
 	return s.Validators

@@ -103,14 +103,14 @@ func newerParameters(t *testing.T) string {
 	return hex.EncodeToString(out)
 }
 
-// A chain of Gray Paper 0.8.0 has as many validators as its genesis header announces, otherwise as
-// its genesis state has, otherwise three for each core. A client of an older version does not open.
+// A chain of Gray Paper 0.8.0 has as many validators as its genesis state, otherwise as its genesis
+// header announces, otherwise three for each core. A client of an older version does not open.
 func TestNewerChainSpec(t *testing.T) {
 	c, err := codec.New(codec.V080, jamq.Tiny())
 	require.NoError(t, err)
 	for name, x := range map[string]struct{ marked, state, want int }{
 		"an unknown form of the state": {0, -1, 6},
-		"neither":                      {0, 0, 6}, "mark": {4, 0, 4}, "larger mark": {9, 0, 9}, "state": {0, 3, 3}, "both": {4, 3, 4},
+		"neither":                      {0, 0, 6}, "mark": {4, 0, 4}, "larger mark": {9, 0, 9}, "state": {0, 3, 3}, "both": {4, 3, 3},
 	} {
 		header, err := c.Encode(&codec.Header{})
 		require.NoError(t, err)

@@ -46,10 +46,12 @@
 // chain is the longest announced one. If that chain is invented, packages that are anchored on it
 // cannot be reported on any other chain.
 //
-// Answers about the state (CE 129) come with proofs against a state root in a header of the best
-// chain: see stateRange.Verify. A refine context therefore depends on headers only. If a peer
-// announces blocks that are not available, or answers late or not at all, the feed skips its
-// announcements for a back-off that grows with each failure.
+// From Gray Paper 0.8.0 on, the feed also needs peers that serve the state after its root, or the
+// blocks of two epochs before: see sizes.go. Answers about the state (CE 129) come with proofs
+// against a state root in a header of the best chain: see stateRange.Verify. A refine context
+// therefore depends on headers only. If a peer announces blocks that are not available, or answers
+// late or not at all, the feed skips its announcements for a back-off that grows with each
+// failure.
 //
 // # Trust
 //
@@ -65,7 +67,7 @@
 // FinalPeers peers have announced therefore take at most a quarter of the queue, in equal shares
 // for the peers. Of several forks of the same height, only one is delivered. If a share or the
 // queue is full, the feed waits for other peers or for finality. If FinalPeers is 1, there are no
-// shares.
+// shares without CheckFinal.
 //
 // # Guarantors
 //

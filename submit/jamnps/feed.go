@@ -37,9 +37,8 @@ type FeedConfig struct {
 	// default is more than half of FollowPeers. If this many peers lie, a queue
 	// can give up packages that are alive: see the package documentation.
 	//
-	// If FinalPeers is 1, every followed peer can fill the queue with invented
-	// blocks. Every followed peer is then also trusted for finality, unless
-	// CheckFinal is given.
+	// If FinalPeers is 1 and CheckFinal is nil, every followed peer is trusted: it
+	// can make invented blocks final, and fill the queue with such blocks.
 	FinalPeers int
 	// CheckFinal, if not nil, is called before the feed reports a block as final, after
 	// FinalPeers peers have reported the block. If CheckFinal returns an error, the block
@@ -65,13 +64,6 @@ type FeedConfig struct {
 	// blocks all that time, and fewer than FinalPeers peers agree with them. It must be at
 	// least 1. The default is 16.
 	LostAfter int
-	// Sizes are the sizes of the validator sets after Root, which change from Gray Paper
-	// 0.8.0 on. If Sizes is zero, the feed finds them itself. After the genesis block, both
-	// are the number of validators in the codec's constants. After any other block, the
-	// feed requests them from peers as a part of the state, which it verifies. A host sets
-	// Sizes if it knows them and the peers do not serve state (CE 129). Before 0.8.0, Sizes
-	// must be zero.
-	Sizes codec.SetSizes
 	// Logger receives a message if the feed cannot follow the chain, at most one per
 	// minute. If Logger is nil, nothing is logged.
 	Logger *slog.Logger
@@ -164,8 +156,8 @@ type note struct {
 	// root is the state root in the block's header. It is the root after the block's
 	// parent.
 	root common.Hash
-	// sizes are the sizes of the validator sets after the block. They are zero if they are
-	// unknown, which is possible only for the root and the blocks before it.
+	// sizes are the sizes of the validator sets after the block, or zero if they are
+	// unknown: see sizesAfter.
 	sizes codec.SetSizes
 }
 
@@ -177,9 +169,6 @@ var _ submit.ChainFeed = (*Feed)(nil)
 // the error of ctx.
 func OpenFeed(ctx context.Context, client *Client, cfg FeedConfig) (*Feed, error) {
 	if err := cfg.setDefaults(len(client.peers)); err != nil {
-		return nil, err
-	}
-	if err := cfg.checkSizes(client.cfg.Codec); err != nil {
 		return nil, err
 	}
 	f := &Feed{
@@ -198,7 +187,7 @@ func OpenFeed(ctx context.Context, client *Client, cfg FeedConfig) (*Feed, error
 		}
 		f.cfg.Root = jamq.Block{Hash: root.hash, Slot: root.slot}
 	}
-	f.tree = headers.New(root.hash, f.cfg.Best, root.slot, f.cfg.RecentHistory, note{sizes: f.sizesAfterRoot()})
+	f.tree = headers.New(root.hash, f.cfg.Best, root.slot, f.cfg.RecentHistory, note{})
 	client.mu.Lock()
 	client.own = f.handshake // for later connections
 	client.mu.Unlock()

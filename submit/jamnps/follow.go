@@ -161,7 +161,7 @@ func (f *Feed) catchUp(ctx context.Context, to submit.ChainSink) error {
 				break
 			}
 		}
-		if errors.Is(err, chainview.ErrFull) { // finality makes room
+		if errors.Is(err, chainview.ErrFull) || errors.Is(err, errUnbacked) { // finality makes room
 			err = errors.Join(err, f.deliver(ctx, to, now, final, true))
 		}
 		switch {
@@ -257,7 +257,7 @@ func (f *Feed) deliver(ctx context.Context, to submit.ChainSink, now *turn, l le
 		f.unfinished[p.index].forget(br)
 		return nil
 	}
-	if err := f.room(br.path, p); err != nil {
+	if err := f.room(br.path, p); err != nil && !(final && f.isProved(ctx, l.hash)) {
 		return err
 	}
 	return f.importBranch(ctx, to, now, br, final)
@@ -279,7 +279,7 @@ func (f *Feed) importBranch(ctx context.Context, to submit.ChainSink, now *turn,
 		if err != nil {
 			return err
 		}
-		f.backing.deliver(b.Hash, now.peer.index, f.cfg.FinalPeers)
+		f.backing.deliver(b.Hash, now.peer.index, f.enoughPeers())
 		now.delivered++
 		br.pop()
 	}
@@ -333,7 +333,11 @@ func (f *Feed) verify(b *codec.Block, want jamq.HeaderHash) (codec.Effect, error
 	case hash != want:
 		return codec.Effect{}, fmt.Errorf("%w: got block %s, want %s", ErrMalformed, hash, want)
 	case hash == f.client.cfg.Genesis:
-		return codec.Effect{Block: jamq.Block{Hash: hash, Slot: b.Header.Slot, Parent: b.Header.Parent, ParentStateRoot: b.Header.ParentStateRoot}}, nil
+		genesis := codec.Effect{Block: jamq.Block{Hash: hash, Slot: b.Header.Slot, Parent: b.Header.Parent, ParentStateRoot: b.Header.ParentStateRoot}, Next: -1}
+		if b.Header.Epoch != nil {
+			genesis.Next = len(b.Header.Epoch.Validators)
+		}
+		return genesis, nil
 	}
 	out, err := c.EffectOf(b)
 	if err != nil {

@@ -306,7 +306,7 @@ func (g *guarantor) blocks(ask []byte) ([]byte, error) {
 	defer g.world.mu.Unlock()
 	at := g.world.blocks[jamq.HeaderHash(ask[:32])]
 	most := binary.LittleEndian.Uint32(ask[33:])
-	if at == nil {
+	if at == nil || at.height < g.manners.since {
 		return nil, errRefuse
 	}
 	var out []byte
@@ -317,7 +317,7 @@ func (g *guarantor) blocks(ask []byte) ([]byte, error) {
 		most = 1
 	}
 	if ask[32] == 1 {
-		for ; at != nil && most > 0; at, most = at.parent, most-1 {
+		for ; at != nil && at.height >= g.manners.since && most > 0; at, most = at.parent, most-1 {
 			out = append(out, at.raw...)
 		}
 		return framed(out), nil

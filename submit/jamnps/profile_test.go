@@ -20,6 +20,7 @@ type manners struct {
 	oldestUpOnly bool     // announces blocks only on the oldest of several UP 0 streams
 	dropsOnReset bool     // ends the connection if its peer resets an UP 0 stream
 	surplus      bool     // answers with one block more than requested
+	since        int      // the height of the oldest block that it has
 	single       bool     // answers with one block, however many are requested
 	dropsOnState bool     // ends the connection at a request of the state (CE 129)
 	finalIsBest  bool     // has no finality: each block is final at once, and there are no leaves

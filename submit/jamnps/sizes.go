@@ -2,6 +2,7 @@ package jamnps
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -11,84 +12,114 @@ import (
 	"github.com/jamq/jamq/submit/codec"
 )
 
-// checkSizes checks FeedConfig.Sizes. The error wraps ErrInvalidConfig.
-func (c *FeedConfig) checkSizes(of *codec.Codec) error {
-	if c.Sizes == (codec.SetSizes{}) {
-		return nil
-	}
-	spec := of.Spec()
-	most := jamq.ValidatorsOf(spec.Cores)
-	if of.Version() < codec.V080 || min(c.Sizes.Active, c.Sizes.Next) < 1 || max(c.Sizes.Active, c.Sizes.Next) > most {
-		return fmt.Errorf("%w: Sizes is %+v for a codec of %v, want 0, or 1 to %d from 0.8.0 on", ErrInvalidConfig, c.Sizes, of.Version(), most)
-	}
-	return nil
-}
-
-// sizesAfterRoot returns the sizes of the validator sets after the root. It returns
-// zero if only the state after the root contains them. Before Gray Paper 0.8.0, they
-// are constants of the chain.
-func (f *Feed) sizesAfterRoot() codec.SetSizes {
-	c := f.client.cfg.Codec
-	if n := c.Spec().Validators; c.Version() < codec.V080 || f.cfg.Sizes == (codec.SetSizes{}) && f.cfg.Root.Hash == f.client.cfg.Genesis {
-		return codec.SetSizes{Active: n, Next: n}
-	}
-	return f.cfg.Sizes
-}
-
-// sizesAfter returns the sizes of the validator sets after a delivered block. They are
-// always known, except perhaps after the root, for which sizesAfter requests them from
-// the peers. The argument root is the state root after the block, from the header of
-// its child.
-//
-// sizesAfter does not remember the answer for the block, because a peer may have
-// invented the child. importOne remembers the sizes for the child itself, so that an
-// invented child has an effect only on its own fork.
+// sizesAfter returns the sizes of the validator sets after a delivered block. Before
+// Gray Paper 0.8.0 they are constants of the chain. Later they are known for each block
+// except the root, for which sizesAfter reads them from the state or, if no peer serves
+// it, from earlier headers. The argument root is the state root after the block, from
+// the header of its child.
 func (f *Feed) sizesAfter(ctx context.Context, n *node, root common.Hash) (codec.SetSizes, error) {
+	c := f.client.cfg.Codec
+	if v := c.Spec().Validators; c.Version() < codec.V080 {
+		return codec.SetSizes{Active: v, Next: v}, nil
+	}
 	if n.Note.sizes != (codec.SetSizes{}) {
 		return n.Note.sizes, nil
 	}
-	active, err := f.chapter(ctx, n.Hash, root, statetrie.ChapterValidators, insisting)
-	if err != nil {
-		return codec.SetSizes{}, fmt.Errorf("jamnps: the number of active validators: %w", err)
+	sizes, noState := f.sizesInState(ctx, n.Hash, root)
+	if noState == nil {
+		// They are not remembered for the block, because a peer may have invented the
+		// child whose header has the state root. Such a child misleads only its own fork.
+		return sizes, nil
 	}
-	pending, err := f.chapter(ctx, n.Hash, root, statetrie.ChapterSafrole, insisting)
+	sizes, noHeaders := f.sizesInHeaders(ctx, n.Hash)
+	if noHeaders != nil {
+		return codec.SetSizes{}, fmt.Errorf("jamnps: the sizes of the validator sets after block %s: %w", n.Hash, errors.Join(noState, noHeaders))
+	}
+	f.mu.Lock()
+	n.Note.sizes = sizes
+	f.mu.Unlock()
+	return sizes, nil
+}
+
+// sizesInState reads the sizes of the validator sets from the state after a block, which
+// it verifies against the state root.
+func (f *Feed) sizesInState(ctx context.Context, block jamq.HeaderHash, root common.Hash) (codec.SetSizes, error) {
+	active, err := f.chapter(ctx, block, root, statetrie.ChapterValidators, sparing)
 	if err != nil {
-		return codec.SetSizes{}, fmt.Errorf("jamnps: the number of the next validators: %w", err)
+		return codec.SetSizes{}, err
+	}
+	pending, err := f.chapter(ctx, block, root, statetrie.ChapterSafrole, sparing)
+	if err != nil {
+		return codec.SetSizes{}, err
 	}
 	return readSizes(active, pending)
 }
 
 // readSizes reads the sizes of the validator sets from two parts of the state of Gray
 // Paper 0.8.0: the active validators, C(8), and the part that begins with the
-// validators of the next epoch, C(4). The error wraps ErrMalformed.
+// validators of the next epoch, C(4). Both begin with the number of validators. The
+// error wraps ErrMalformed, also if a node writes no such number.
 func readSizes(active, pending []byte) (codec.SetSizes, error) {
-	set, err := withoutCount(active)
+	n, after, err := countValidators(active)
 	if err != nil {
-		return codec.SetSizes{}, err
+		return codec.SetSizes{}, fmt.Errorf("active validators: %w", err)
 	}
-	next, rest, err := codec.DecodeNatural(pending)
-	most := uint64(len(rest) / codec.ValidatorSize)
-	switch n := len(set) / codec.ValidatorSize; {
-	case err != nil:
-		return codec.SetSizes{}, fmt.Errorf("%w: validators of the next epoch: %w", ErrMalformed, err)
-	case n < 1 || len(set)%codec.ValidatorSize != 0:
-		return codec.SetSizes{}, fmt.Errorf("%w: %d bytes of active validators, want at least one of %d bytes", ErrMalformed, len(set), codec.ValidatorSize)
-	case next < 1 || next > most:
-		return codec.SetSizes{}, fmt.Errorf("%w: %d validators of the next epoch in %d bytes, want 1 to %d", ErrMalformed, next, len(rest), most)
-	default:
-		return codec.SetSizes{Active: n, Next: int(next)}, nil
+	if after != 0 {
+		return codec.SetSizes{}, fmt.Errorf("%w: %d bytes after %d active validators", ErrMalformed, after, n)
 	}
+	next, _, err := countValidators(pending)
+	if err != nil {
+		return codec.SetSizes{}, fmt.Errorf("validators of the next epoch: %w", err)
+	}
+	return codec.SetSizes{Active: n, Next: next}, nil
 }
 
-// withoutCount returns the encoded validators in C(8) of Gray Paper 0.8.0. Some nodes
-// write their number in front of them; withoutCount removes it.
-func withoutCount(validators []byte) ([]byte, error) {
-	if len(validators)%codec.ValidatorSize == 0 {
-		return validators, nil
-	}
-	_, rest, err := codec.DecodeNatural(validators)
+// countValidators returns the number at the beginning of encoded validators, and how
+// many bytes follow them.
+func countValidators(raw []byte) (n, after int, err error) {
+	count, rest, err := codec.DecodeNatural(raw)
 	if err != nil {
-		return nil, fmt.Errorf("%w: validators: %w", ErrMalformed, err)
+		return 0, 0, fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
-	return rest, nil
+	if most := uint64(len(rest) / codec.ValidatorSize); count < 1 || count > most {
+		return 0, 0, fmt.Errorf("%w: %d validators in %d bytes, want 1 to %d", ErrMalformed, count, len(rest), most)
+	}
+	return int(count), len(rest) - int(count)*codec.ValidatorSize, nil
+}
+
+// sizesInHeaders derives the sizes of the validator sets after a block from the headers
+// of the block and its ancestors. The newest epoch mark has the number of the next
+// validators, and the mark before it the number of the active ones. If the chain has
+// fewer marks, it began with the number of validators in its constants.
+func (f *Feed) sizesInHeaders(ctx context.Context, block jamq.HeaderHash) (codec.SetSizes, error) {
+	spec := f.client.cfg.Codec.Spec()
+	const none = -1
+	next, most := none, blocksPerRequest
+	for fetched := 0; fetched < 2*int(spec.EpochLength); { // two epochs have two marks
+		blocks, err := anyPeer(f.client, nil, func(peer int) ([]codec.Effect, error) { return f.fetchSome(ctx, peer, block, most) })
+		if errors.Is(err, ErrTooLarge) && most > 1 {
+			most /= 4
+			continue
+		}
+		if err != nil {
+			return codec.SetSizes{}, err
+		}
+		for i := range blocks {
+			switch mark := blocks[i].Next; {
+			case mark != none && next != none:
+				return codec.SetSizes{Active: mark, Next: next}, nil
+			case mark != none:
+				next = mark
+			}
+			if blocks[i].Block.Hash == f.client.cfg.Genesis {
+				if next == none {
+					next = spec.Validators
+				}
+				return codec.SetSizes{Active: spec.Validators, Next: next}, nil
+			}
+		}
+		fetched += len(blocks)
+		block = blocks[len(blocks)-1].Block.Parent
+	}
+	return codec.SetSizes{}, fmt.Errorf("%w: no two epoch marks among the blocks of two epochs", ErrMalformed)
 }

@@ -45,36 +45,39 @@ func checkSizes(t *testing.T, w *world, counts map[string]int) func(b *jamq.Bloc
 }
 
 // worldOfSets returns a world of Gray Paper 0.8.0 whose epochs have sets of 6, 9 and 12 validators.
-// The first two epochs have the same set, as after any genesis block.
+// Its genesis header announces another number than that of the first epoch.
 func worldOfSets(t *testing.T) *world {
 	spec := jamq.Tiny()
 	spec.Cores, spec.Validators = 4, 6
-	return newChangingWorld(t, codec.V080, spec, func(epoch jamq.Slot) int { return []int{6, 6, 12, 9, 9, 12}[epoch%6] })
+	return newChangingWorld(t, codec.V080, spec, func(epoch jamq.Slot) int { return []int{6, 12, 9, 9, 12}[epoch%5] })
 }
 
 // TestSizesOfSets follows a chain of Gray Paper 0.8.0 whose number of validators changes from epoch
 // to epoch. The feed finds the numbers by itself, wherever it begins: after the genesis block, or
-// in the middle of an epoch, from the state or from its configuration.
+// in the middle of an epoch, from the state or, if no peer serves it, from headers.
 func TestSizesOfSets(t *testing.T) {
 	for name, c := range map[string]struct {
-		root  int  // height of the first block
-		given bool // Sizes is set, and peers serve no state
-	}{"genesis": {}, "state": {root: 17}, "first block of an epoch": {root: 12}, "last block of an epoch": {root: 11}, "given": {root: 17, given: true}} {
+		root    int  // height of the first block
+		noState bool // peers serve no state
+		single  bool // peers serve one block at a time
+	}{
+		"genesis": {}, "state": {root: 17}, "first block of an epoch": {root: 12}, "last block of an epoch": {root: 11},
+		"genesis, no state": {noState: true}, "headers": {root: 40, noState: true, single: true}, "headers with one mark": {root: 17, noState: true},
+		"headers without a mark": {root: 11, noState: true}, "headers from a mark on": {root: 36, noState: true},
+	} {
 		t.Run(name, func(t *testing.T) {
 			bubble.Run(t, func(t *testing.T) {
 				w := worldOfSets(t)
-				peers := []*guarantor{startGuarantor(t, w, 1), startGuarantor(t, w, 2)}
+				m := manners{single: c.single}
+				peers := []*guarantor{startPeer(t, w, 1, m), startPeer(t, w, 2, m)}
 				root := w.genesis
 				for range c.root {
 					root = w.grow(w.best, 1)
 				}
 				w.finalize(0)
 				cfg := FeedConfig{Root: jamq.Block{Hash: root.hash, Slot: root.header.Slot}}
-				if c.given {
-					cfg.Sizes = codec.SetSizes{Active: root.active, Next: w.sets(root.header.Slot/w.spec.EpochLength + 1)}
-					for _, g := range peers {
-						g.set(func() { g.refuse[129] = true })
-					}
+				for _, g := range peers {
+					g.set(func() { g.refuse[129] = c.noState })
 				}
 				client := openClient(t, w, nil, peers...)
 				f, sink := openFeed(t, client, cfg)
@@ -102,20 +105,23 @@ func TestSizesOfSets(t *testing.T) {
 	}
 }
 
-// Peers that serve no state hold up a feed that needs the sizes, and nothing is delivered with
-// guessed sizes. Follow goes on when a peer serves the state.
+// Peers that serve neither state nor old blocks hold up a feed that needs the sizes, and nothing is
+// delivered with guessed sizes. Follow goes on when a peer serves one of the two.
 func TestSizesAreNotGuessed(t *testing.T) {
 	bubble.Run(t, func(t *testing.T) {
 		w := worldOfSets(t)
-		g := startGuarantor(t, w, 1)
-		root := w.grow(w.best, 13)
+		g := startPeer(t, w, 1, manners{since: 5})
+		root := w.genesis
+		for range 8 {
+			root = w.grow(w.best, 1)
+		}
 		w.finalize(0)
 		g.set(func() { g.refuse[129] = true })
 		f, sink := openFeed(t, openClient(t, w, nil, g), FeedConfig{Root: jamq.Block{Hash: root.hash, Slot: root.header.Slot}})
 		head := w.grow(w.grow(w.best, 1), 1)
 		f.connectAll(t.Context())
 		awaitAnnounced(t, f, head)
-		require.ErrorContains(t, f.catchUp(t.Context(), sink), "the number of active validators")
+		require.ErrorContains(t, f.catchUp(t.Context(), sink), "the sizes of the validator sets")
 		require.Equal(t, root.hash, sink.view.Best().Hash)
 		g.set(func() { g.refuse[129] = false })
 		time.Sleep(time.Minute)
@@ -132,9 +138,9 @@ func TestSizesOfAnInventedChild(t *testing.T) {
 		w.finalize(0)
 		liar, honest := startGuarantor(t, w, 1), startGuarantor(t, w, 2)
 		f, sink := openFeed(t, openClient(t, w, nil, liar, honest), FeedConfig{Root: jamq.Block{Hash: root.hash, Slot: root.header.Slot}})
-		// The child of the root commits to a state after the root that has nine validators.
+		// The child of the root commits to a state after the root that has six validators.
 		state, active := root.state, root.active
-		root.state, root.active = root.state.Set(statetrie.ChapterKey(statetrie.ChapterValidators), w.set(9)), 9
+		root.state, root.active = root.state.Set(statetrie.ChapterKey(statetrie.ChapterValidators), w.set(6)), 6
 		until(t, f, sink, w.grow(root, 1), root)
 		root.state, root.active = state, active
 		counts := map[string]int{}
@@ -148,29 +154,17 @@ func TestSizesOfAnInventedChild(t *testing.T) {
 	})
 }
 
-// A feed refuses sizes that no chain can have, and any before Gray Paper 0.8.0.
-func TestConfiguredSizes(t *testing.T) {
-	bubble.Run(t, func(t *testing.T) {
-		older, w := newWorld(t), worldOfSets(t)
-		_, err := OpenFeed(t.Context(), openClient(t, older, nil, startGuarantor(t, older, 1)), FeedConfig{Sizes: codec.SetSizes{Active: 6, Next: 6}})
-		require.ErrorIs(t, err, ErrInvalidConfig)
-		c := openClient(t, w, nil, startGuarantor(t, w, 2))
-		for _, bad := range []codec.SetSizes{{Active: 6}, {Next: 6}, {Active: -1, Next: 6}, {Active: 6, Next: 13}} {
-			_, err := OpenFeed(t.Context(), c, FeedConfig{Sizes: bad})
-			require.ErrorIs(t, err, ErrInvalidConfig)
-		}
-	})
-}
-
-// readSizes accepts the two forms of C(8), and refuses state that is too short.
+// readSizes refuses state that is too short or has no number of validators.
 func TestReadSizes(t *testing.T) {
 	pending := append(codec.AppendNatural(nil, 9), append(someValidators(9), make([]byte, 144)...)...)
-	for _, active := range [][]byte{someValidators(6), append([]byte{6}, someValidators(6)...)} {
-		sizes, err := readSizes(active, pending)
-		require.NoError(t, err)
-		require.Equal(t, codec.SetSizes{Active: 6, Next: 9}, sizes)
-	}
-	for _, bad := range [][2][]byte{{nil, pending}, {{0}, pending}, {make([]byte, 100), pending}, {someValidators(6), nil}, {someValidators(6), {0}}, {someValidators(6), {1, 2}}, {someValidators(6), pending[:400]}} {
+	active := append([]byte{6}, someValidators(6)...)
+	sizes, err := readSizes(active, pending)
+	require.NoError(t, err)
+	require.Equal(t, codec.SetSizes{Active: 6, Next: 9}, sizes)
+	for _, bad := range [][2][]byte{
+		{nil, pending}, {{0}, pending}, {make([]byte, 100), pending}, {someValidators(6), pending}, {append(active, 1), pending},
+		{active, nil}, {active, {0}}, {active, {1, 2}}, {active, pending[:400]},
+	} {
 		_, err := readSizes(bad[0], bad[1])
 		require.ErrorIs(t, err, ErrMalformed)
 	}

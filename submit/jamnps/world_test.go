@@ -83,7 +83,11 @@ func newChangingWorld(t testing.TB, version codec.Version, spec jamq.ChainSpec, 
 	c, err := codec.New(version, spec)
 	require.NoError(t, err)
 	w := &world{codec: c, spec: spec, sets: sets, blocks: map[jamq.HeaderHash]*worldBlock{}, seen: map[jamq.PackageHash]bool{}, lan: &bubble.LAN{}}
-	w.genesis = w.sealAs(codec.Block{}, &worldBlock{ran: map[jamq.PackageHash]bool{}, report: map[jamq.PackageHash]int{}})
+	var genesis codec.Block
+	if sets != nil {
+		genesis.Header = w.markEpoch(&genesis.Header, sets(1))
+	}
+	w.genesis = w.sealAs(genesis, &worldBlock{ran: map[jamq.PackageHash]bool{}, report: map[jamq.PackageHash]int{}})
 	w.best, w.finalized = w.genesis, w.genesis
 	return w
 }
