@@ -60,16 +60,8 @@ func Best(spec *jamq.ChainSpec, d Distribution, ahead, cores int) int {
 	return best
 }
 
-// expected returns the expected number of blocks from the first send of a package until
-// that package, or a later version of it, is reported. The first version is anchored
-// offset blocks behind the newest block. Each later version is anchored at the block that
-// proves the previous version dead. The result is T(H-offset) in the derivation at
-// [Best].
-//
-// expected returns +Inf if no anchor leaves a chance of a report, and NaN if d is not
-// valid. An offset outside the range from 1 to H counts as the nearest value in it. The
-// unit is blocks, not slots: on a chain that skips a share q of its slots, a block takes
-// 1/(1-q) slots on average.
+// expected returns the expected number of blocks from a package's first send to a
+// report: T(H-offset) in the derivation at [Best].
 func expected(spec *jamq.ChainSpec, d Distribution, offset int) float64 {
 	if d.validate() != nil {
 		return math.NaN()
@@ -79,7 +71,11 @@ func expected(spec *jamq.ChainSpec, d Distribution, offset int) float64 {
 	if reported == 0 {
 		return math.Inf(1)
 	}
+	// A later version is anchored at the block that proves the previous version dead,
+	// so it has h-1 blocks for its report.
 	again := (sum + (1-reported)*float64(h)) / reported
+	// The first version is anchored offset blocks behind the newest block, which leaves
+	// v blocks for its report.
 	v := h - min(max(1, offset), h)
 	reported, sum = d.within(v)
 	return sum + (1-reported)*(float64(v)+1+again)

@@ -23,17 +23,16 @@ type Delays struct {
 }
 
 // maxDelays is the total at which all counters are halved, so that old observations
-// lose weight. It is 25 times the weight of the prior, so the prior hardly matters
-// by then. With one package per slot of six seconds, the total is reached in less
-// than an hour.
+// lose weight. It is 25 times the weight of the prior, so the prior hardly matters by
+// then. With one package per slot of six seconds, the total is reached in less than an
+// hour.
 const maxDelays = 512
 
-// prior is the assumed number of reports in the first and in the second block
-// before there are observations. Together with priorLost, it describes 20 imagined
-// packages: 8 reported in the first block, 8 in the second, and 4 never. With this
-// assumption Best chooses the same offset as the table of [Offset], because a
-// second block is useful and a third is not. The weight of 20 lets four consecutive
-// reports in the fourth block change the choice, while a single one does not.
+// prior is the assumed number of reports in the first and in the second block before
+// there are observations. Together with priorLost, it describes 20 imagined packages: 8
+// reported in the first block, 8 in the second, and 4 never. With this assumption Best
+// chooses the same offset as the table of [Offset], because a second block is useful
+// and a third is not.
 var prior = [...]float64{8, 8}
 
 const priorLost = 4

@@ -14,14 +14,13 @@ var ErrInvalidDelays = errors.New("anchor: invalid delays")
 // package is never reported, for any anchor. [Delays] estimates a Distribution.
 type Distribution []float64
 
-// rounding is the maximum amount by which the sum of the probabilities may exceed
-// 1. It is much larger than the rounding error of thousands of additions.
+// rounding is the maximum amount by which the sum of the probabilities may exceed 1. It
+// is much larger than the rounding error of thousands of additions.
 const rounding = 1e-9
 
-// validate returns an error if a probability is negative or NaN, or if the sum is
-// above 1. The error wraps [ErrInvalidDelays]. An empty distribution is valid, and
-// means that no package is ever reported.
+// validate returns an error if a probability is out of range, or their sum above 1.
 func (d Distribution) validate() error {
+	// An empty distribution is valid, and means that no package is ever reported.
 	sum := 0.0
 	for i, p := range d {
 		if !(p >= 0) { // also true for NaN
@@ -35,8 +34,8 @@ func (d Distribution) validate() error {
 	return nil
 }
 
-// within returns the probability of a report within the given number of blocks after the
-// send, and the sum of k·p(k) over these blocks.
+// within returns the probability of a report within some blocks after the send. sum is
+// the sum of k·p(k) over these blocks.
 func (d Distribution) within(blocks int) (reported, sum float64) {
 	for i, p := range d[:min(max(0, blocks), len(d))] {
 		reported += p

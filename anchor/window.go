@@ -17,9 +17,8 @@ func LastReportable(spec *jamq.ChainSpec, anchor uint64) uint64 {
 	return anchor + min(uint64(max(0, spec.RecentHistory)), math.MaxUint64-anchor)
 }
 
-// lookupStale reports whether a lookup anchor is too old for a block in the given
-// slot to report the package. It is too old if it is more than L slots older than
-// the block (Gray Paper 11.34).
+// lookupStale reports whether a lookup anchor is more than L slots older than a block.
+// The block then cannot report the package (Gray Paper 11.34).
 func lookupStale(spec *jamq.ChainSpec, lookupSlot, slot jamq.Slot) bool {
 	return slot.Since(lookupSlot) > spec.MaxLookupAnchorAge
 }

@@ -11,9 +11,9 @@ var (
 	// stopped. It is unknown whether the log has the record, so the host must open the log
 	// again.
 	ErrLog = errors.New("builder: the log has failed")
-	// ErrTooLarge is wrapped by an error if an operation is too large for a work package, or if
-	// a block, a package or a checkpoint is too large for the log. Nothing has been written in
-	// this case.
+	// ErrTooLarge is wrapped by an error if an operation is too large for a work
+	// package, or if a block, a package or a checkpoint is too large for the log. The
+	// call has then written nothing.
 	ErrTooLarge = errors.New("builder: too large")
 	// ErrCodec is wrapped by an error if the codec of the rollup cannot decode the body of a
 	// block that it has encoded, or decodes it to a different body. The builder discards the

@@ -55,8 +55,7 @@ func (c Call) String() string {
 func byMethod(a, b Call) int { return cmp.Compare(a.Method, b.Method) }
 
 // calls makes the calls to the host's code, and remembers which of them run or have
-// failed, so that Health can name them. It does not count Network.Follow,
-// Config.Invariants and most calls that Open makes. It is safe for concurrent use.
+// failed, so that Health can name them. It is safe for concurrent use.
 type calls struct {
 	mu      sync.Mutex
 	methods map[string]*method
@@ -67,10 +66,7 @@ type method struct {
 	failing Call      // only the fields about failures
 }
 
-// make calls a method of the host, and records for Health that the call runs and
-// whether it has failed. If the method panics, make returns an error that wraps
-// ErrPanic. If ctx, the context of the call, was canceled, an error does not count as a
-// failure.
+// make calls a method of the host, and records for Health how the call went.
 func (c *calls) make(ctx context.Context, name string, call func() error) error {
 	c.mu.Lock()
 	m := c.methods[name]
@@ -99,10 +95,10 @@ func (c *calls) make(ctx context.Context, name string, call func() error) error 
 	return err
 }
 
-// judge calls Admit and returns its error. Because Admit refuses an operation by an
-// error, judge does not count the error as a failure of the method, unless Admit
-// panicked.
+// judge calls Admit and returns its error.
 func (c *calls) judge(ctx context.Context, name string, call func() error) error {
+	// Admit refuses an operation by an error, so an error is no failure of the method.
+	// Only a panic is.
 	var refusal error
 	err := c.make(ctx, name, func() error { refusal = call(); return nil })
 	return cmp.Or(err, refusal)
@@ -113,15 +109,15 @@ func (c *calls) judge(ctx context.Context, name string, call func() error) error
 // is reached, await makes another call only if hungPause has passed since the last
 // one began.
 const (
+	// mostHung limits how many calls of one method may hang at the same time, because
+	// each of them occupies a goroutine and a payload, perhaps forever. After that,
+	// await makes another call only if hungPause has passed since the last one began.
 	mostHung  = 8
 	hungPause = time.Hour
 )
 
-// await makes a call that may be repeated while an earlier call of the same method hangs. If the
-// call has not returned at the deadline of ctx, await stops waiting for it and returns an error
-// that wraps ErrHangs. If too many calls of the method hang already, await returns such an error at
-// once: see mostHung. If ctx is canceled because the builder stops, await waits until the call
-// returns, so that the call does not outlive Run.
+// await makes a call, and stops waiting for it at the deadline of ctx. The error then
+// wraps ErrHangs.
 func await[T any](ctx context.Context, c *calls, name string, call func() (T, error)) (result T, err error) {
 	if n, last := c.running(name); n >= mostHung && time.Since(last) < hungPause {
 		return result, fmt.Errorf("%w: %d calls of %s run; the next one is made %v after the last one, at %s", ErrHangs, n, name, hungPause, last.Add(hungPause).UTC().Format(time.RFC3339))
@@ -141,6 +137,7 @@ func await[T any](ctx context.Context, c *calls, name string, call func() (T, er
 		return a.result, a.err
 	case <-ctx.Done():
 	}
+	// The builder stops. Wait for the call, so that it does not outlive Run.
 	if errors.Is(ctx.Err(), context.Canceled) {
 		a := <-ended
 		return a.result, a.err
@@ -148,8 +145,7 @@ func await[T any](ctx context.Context, c *calls, name string, call func() (T, er
 	return result, fmt.Errorf("%w: %s: %w", ErrHangs, name, ctx.Err())
 }
 
-// running returns how many calls of a method have not returned, and when the last of them
-// began.
+// running returns how many calls of a method run, and when the last one began.
 func (c *calls) running(name string) (n int, last time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -159,8 +155,7 @@ func (c *calls) running(name string) (n int, last time.Time) {
 	return n, last
 }
 
-// list describes the methods that an operator may want to see, sorted by name: those with
-// a running call, and those whose last call failed.
+// list describes the methods that have a running call or whose last call failed.
 func (c *calls) list() (all []Call) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -178,11 +173,11 @@ func (c *calls) list() (all []Call) {
 	return all
 }
 
-// guard calls a function of the host. If the function panics, guard returns an error that wraps
-// ErrPanic, so that a bug of the host does not end the process.
+// guard calls a function of the host, and turns a panic into an error.
 func guard(call func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
+			// A bug of the host must not end the process.
 			err = fmt.Errorf("%w: %v", ErrPanic, p)
 		}
 	}()

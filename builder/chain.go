@@ -15,9 +15,8 @@ import (
 )
 
 // chain is the rollup's chain as the log defines it: the blocks that are not final, the
-// heads, and the calls of Apply, Undo and Final that the rollup still needs to reach this
-// state. All of this is computed from the records of the log alone, so a restart leads to
-// the same chain.
+// heads, and the calls of Apply, Undo and Final that the rollup still needs. It is
+// computed from the records of the log alone, so a restart leads to the same chain.
 type chain struct {
 	log *slog.Logger
 
@@ -35,8 +34,8 @@ type chain struct {
 	moved   chan struct{}  // closed and replaced when something changes: see wakeAll
 }
 
-// task is a call of Apply or Undo that the worker must still make, so that the rollup
-// follows the log. It concerns a block that the log has added or removed.
+// task is a call of Apply or Undo that the worker must still make, because the log has
+// added or removed a block. With all tasks done, the rollup has followed the log.
 type task struct {
 	kind  taskKind
 	block block
@@ -50,8 +49,8 @@ const (
 	undo
 )
 
-// begin starts the chain at its last final block, which is the genesis or the final
-// block of a checkpoint. restore adds the other blocks of a checkpoint.
+// begin starts the chain at its last final block: the genesis, or a checkpoint's final
+// block.
 func (c *chain) begin(final block, serial uint64) {
 	c.final, c.serial, c.blocks, c.applied = final, serial, nil, headOf(&final)
 	c.tracker = canonical.New(headOf(&final))
@@ -71,11 +70,11 @@ func itemOf(b *block) canonical.Item {
 	return canonical.Item{Number: b.Number, Commitment: b.commitment}
 }
 
-// commit sets the commitment of a block, a hash over its parent, its contents and
-// its serial number. Because of the serial number, each execution of a block has a
-// different commitment, even if the same operations are executed on the same state
-// again.
+// commit sets a block's commitment, a hash over its parent, its contents and its serial
+// number.
 func commit(b *block, parent common.Hash) {
+	// The serial number makes the commitments of two executions differ, even if the
+	// same operations are executed on the same state again.
 	serial := binary.BigEndian.AppendUint64(nil, b.serial)
 	b.commitment = crypto.Keccak256Hash(parent[:], serial, b.Root[:], b.raw)
 }
@@ -88,12 +87,8 @@ func (c *chain) head() *block {
 	return &c.final
 }
 
-// follow applies a step of the queue to the chain. It adds the block that the step has
-// enqueued, if enqueued is not nil, and then removes or updates blocks according to the
-// effects of the step. It reports whether it removed blocks, which the rollup must undo.
-//
-// Apart from Config.NewChain and the restore of a checkpoint, only follow adds, removes
-// and finalizes blocks.
+// follow applies a step of the queue to the chain, and reports whether it removed
+// blocks.
 func (c *chain) follow(now time.Time, enqueued *block, effects []bundlequeue.Effect) (undone bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -123,39 +118,38 @@ func (c *chain) tell(before canonical.Heads) {
 	}
 }
 
-// idle wakes the goroutines that wait for a change of the chain after Propose has
-// returned ErrIdle, so that Drain checks again whether the rollup still has operations.
+// idle wakes the goroutines that wait, after Propose has returned ErrIdle.
 func (c *chain) idle() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	// Drain then checks again whether the rollup still has operations.
 	c.wakeAll()
 }
 
-// settled reports whether no block is open: all blocks are final, and the rollup has
-// carried out all tasks of the log. Some calls of Final may still be missing.
+// settled reports whether all blocks are final and the rollup has carried out all
+// tasks.
 func (c *chain) settled() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.blocks) == 0 && len(c.todo) == 0
 }
 
-// wakeAll wakes all goroutines that wait for a change of the chain: those in Await, Drain and
-// Watch, and builds that wait for Apply. The caller holds c.mu.
+// wakeAll wakes all goroutines that wait for a change of the chain. The caller holds
+// c.mu.
 func (c *chain) wakeAll() {
 	close(c.moved)
 	c.moved = make(chan struct{})
 }
 
-// heads returns the heads as users see them. Pending is the newest block that the
-// rollup has applied and not undone. A failed block therefore stays in the heads
-// until Undo has returned, when its operations are waiting in the rollup again.
-//
-// The other heads are never above Pending, because a reader of a head expects its
-// block in the state of the rollup. The caller holds c.mu.
+// heads returns the heads as users see them. The caller holds c.mu.
 func (c *chain) heads() canonical.Heads {
 	h := c.tracker.Heads()
+	// A failed block stays in the heads until Undo has returned, when its operations
+	// are waiting in the rollup again.
 	h.Pending = c.applied
 	for _, head := range []*canonical.Head{&h.Latest, &h.Safe, &h.Finalized} {
+		// A reader of a head expects its block in the state of the rollup, so no head
+		// is above the newest applied block.
 		if head.Number > c.applied.Number {
 			*head = c.applied
 		}
@@ -163,8 +157,7 @@ func (c *chain) heads() canonical.Heads {
 	return h
 }
 
-// extend adds a proposed block, and a task for the worker to apply the block to the
-// rollup. The caller holds c.mu.
+// extend adds a proposed block, and a task to apply it. The caller holds c.mu.
 func (c *chain) extend(b block) {
 	c.serial = b.serial
 	c.blocks = append(c.blocks, b)
@@ -172,14 +165,12 @@ func (c *chain) extend(b block) {
 	c.report(c.tracker.Executed(headOf(&b)))
 }
 
-// cut removes a failed block and all later blocks, because these were executed on a state
-// that will never exist. It adds tasks for the worker to undo them, newest first.
-//
-// It returns false if the chain has no block with this commitment. This happens because
-// the queue reports each later block as failed too, although the call for the first one
-// has already removed them all. The caller holds c.mu.
+// cut removes a failed block and all later blocks. It returns false if there is no such
+// block. The caller holds c.mu.
 func (c *chain) cut(commitment common.Hash) bool {
 	first := slices.IndexFunc(c.blocks, func(b block) bool { return b.commitment == commitment })
+	// The queue reports each later block as failed too, but the call for the first one
+	// has already removed them all.
 	if first < 0 {
 		return false
 	}
@@ -188,6 +179,8 @@ func (c *chain) cut(commitment common.Hash) bool {
 		if first+i > 0 {
 			before = &c.blocks[first+i-1]
 		}
+		// The worker undoes them, newest first, because they were executed on a state
+		// that will never exist.
 		c.todo = append(c.todo, task{undo, b, headOf(before)})
 	}
 	_, err := c.tracker.Fail(itemOf(&c.blocks[first]))
@@ -205,8 +198,7 @@ func (c *chain) cutAll() {
 	}
 }
 
-// move updates a block and the heads after the block's bundle has changed its state in
-// the queue. The caller holds c.mu.
+// move updates a block whose bundle has changed its state. The caller holds c.mu.
 func (c *chain) move(e bundlequeue.Changed) {
 	i := slices.IndexFunc(c.blocks, func(b block) bool { return b.commitment == e.Commitment })
 	if i < 0 {
@@ -215,8 +207,8 @@ func (c *chain) move(e bundlequeue.Changed) {
 	c.progress(i, Progress{State: e.To, Version: e.Version, Package: e.Package, Core: e.Core, At: e.At})
 }
 
-// progress sets how far the block at index i has come on JAM, and moves the heads
-// accordingly. The caller holds c.mu.
+// progress sets how far a block has come on JAM, and moves the heads. The caller holds
+// c.mu.
 func (c *chain) progress(i int, to Progress) {
 	b := &c.blocks[i]
 	was := b.Progress.State
@@ -234,28 +226,27 @@ func (c *chain) progress(i int, to Progress) {
 	c.report(err)
 }
 
-// settle moves the blocks up to the finalized head to the list finals, so that the worker
-// calls Final for them. The caller holds c.mu.
+// settle moves the final blocks to the list finals. The caller holds c.mu.
 func (c *chain) settle() {
 	last := c.tracker.Heads().Finalized.Number
 	for len(c.blocks) > 0 && c.blocks[0].Number <= last {
 		b := c.blocks[0]
+		// The worker calls Final for the blocks in this list.
 		c.finals = append(c.finals, b)
 		c.final, c.blocks = b, c.blocks[1:]
 	}
 	c.final.Body, c.final.raw = nil, nil
 }
 
-// report logs an error of the tracker that computes the heads. Such an error can only be
-// a bug of this package, so no caller could handle it.
+// report logs an error of the tracker that computes the heads.
 func (c *chain) report(err error) {
 	if err != nil {
+		// Only a bug of this package causes this error, so no caller could handle it.
 		c.log.Error("builder: a head could not be moved", "err", err)
 	}
 }
 
-// next returns the next call of Apply or Undo that the worker must make. The result is
-// false if the rollup has followed the whole log.
+// next returns the next call of Apply or Undo that the worker must make, if any.
 func (c *chain) next() (t task, some bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -273,8 +264,8 @@ func (c *chain) done() {
 	c.wakeAll()
 }
 
-// nextFinal returns the oldest final block for which the worker must still call Final.
-// The result is false if there is none.
+// nextFinal returns the oldest block for which the worker must still call Final, if
+// any.
 func (c *chain) nextFinal() (b block, some bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -284,44 +275,41 @@ func (c *chain) nextFinal() (b block, some bool) {
 	return c.finals[0], true
 }
 
-// finished removes the block that nextFinal has returned last, after Final has accepted
-// it.
+// finished removes the block that nextFinal has returned last.
 func (c *chain) finished() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.finals = c.finals[1:]
 }
 
-// open returns one of the blocks that are not final, counted from the oldest: skip 0
-// selects the oldest, 1 the next, and so on. If there are too few, open returns the
-// newest block of the chain and false.
+// open returns one of the blocks that are not final; skip 0 selects the oldest.
 func (c *chain) open(skip int) (b block, some bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if skip < len(c.blocks) {
 		return c.blocks[skip], true
 	}
+	// There are too few blocks that are not final, so the caller gets the newest block
+	// instead.
 	return *c.head(), false
 }
 
-// find looks up a block by its commitment, for a build that waits until the rollup has
-// applied the block. there reports whether the block is still in the chain and not final.
-// applied reports whether the rollup has applied it. The channel moved is closed when one
-// of the two may have changed.
+// find looks up a block by its commitment, for a build that waits for it.
 func (c *chain) find(commitment common.Hash) (b block, there, applied bool, moved <-chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	// there means that the block is in the chain and not final. moved is closed when
+	// there or applied may have changed.
 	if i := slices.IndexFunc(c.blocks, func(other block) bool { return other.commitment == commitment }); i >= 0 {
 		b, there = c.blocks[i], true
 	}
 	return b, there, c.applied.Number >= b.Number, c.moved
 }
 
-// parent returns the newest block, which the next block must be executed on, and the
-// serial number for that execution. caughtUp is false if the rollup still has tasks to
-// carry out, so that its state is not yet that of the newest block.
+// parent returns the newest block, on which the next one must be executed.
 func (c *chain) parent() (b block, serial uint64, caughtUp bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	// With open tasks, the rollup's state is not yet that of the newest block.
 	return *c.head(), c.serial + 1, len(c.todo) == 0
 }

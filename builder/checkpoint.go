@@ -10,9 +10,7 @@ import (
 )
 
 // checkpointIfDue replaces the records of the log by a checkpoint if the log has grown
-// enough. The worker calls it when the rollup has followed the whole log. While the
-// checkpoint is made, operations and steps continue; their records come after it in the
-// log.
+// enough.
 func (e *engine) checkpointIfDue(ctx context.Context) error {
 	c, ok := e.host.optional().(Checkpointer)
 	_, finals := e.chain.nextFinal()
@@ -36,6 +34,8 @@ func (e *engine) checkpointIfDue(ctx context.Context) error {
 		}
 		e.chain.done()
 	}
+	// Operations and steps continue during this call. Their records come after the
+	// checkpoint in the log.
 	var state [][]byte
 	if err := e.calls.make(ctx, "Rollup.Checkpoint", func() (err error) { state, err = c.Checkpoint(ctx); return err }); err != nil {
 		return fmt.Errorf("%w: %w", errPostponed, err)
@@ -54,9 +54,7 @@ func (e *engine) checkpointIfDue(ctx context.Context) error {
 	return nil
 }
 
-// prune calls Pruner.Prune, so that the rollup can remove data that only earlier
-// checkpoints needed. The builder calls prune after the rollup's last checkpoint
-// was written to the log.
+// prune lets the rollup remove data that only earlier checkpoints needed.
 func (e *engine) prune(ctx context.Context) {
 	if p, ok := e.host.optional().(Pruner); ok {
 		if err := e.calls.make(ctx, "Rollup.Prune", func() error { return p.Prune(ctx) }); err != nil {
@@ -66,20 +64,15 @@ func (e *engine) prune(ctx context.Context) {
 }
 
 // errPostponed is wrapped by an error if no checkpoint can be made now, because the
-// rollup or the log refuses it. The builder continues without the checkpoint, and
-// tries again when the log has grown by the same amount once more.
+// rollup or the log refuses it. The builder continues without the checkpoint, and tries
+// again when the log has grown by the same amount once more.
 var errPostponed = errors.New("builder: the checkpoint is postponed")
 
-// errNewFinal is returned if a block became final just before the checkpoint began, so
-// that the worker has not called Final for the block yet. It is not a failure: the worker
-// calls Final and begins the checkpoint again.
+// errNewFinal is returned if a block became final just before the checkpoint began. It
+// is no failure: the worker calls Final for the block and begins the checkpoint again.
 var errNewFinal = errors.New("builder: a block has just become final")
 
-// beginCheckpoint copies the chain and the queue as they are at one moment, and returns
-// how many tasks the rollup still has to carry out to reach that moment. The rollup
-// already has the operations up to that moment, because it makes each change before the
-// builder writes it to the log. beginCheckpoint returns errNewFinal if the worker must
-// call Final first.
+// beginCheckpoint copies the chain and the queue, and counts the rollup's open tasks.
 func (e *engine) beginCheckpoint(ctx context.Context) (begin *checkpoint, queue []byte, tasks int, err error) {
 	err = e.inTurn(ctx, func() error {
 		if _, finals := e.chain.nextFinal(); finals { // a restart would not call Final for them
@@ -88,6 +81,8 @@ func (e *engine) beginCheckpoint(ctx context.Context) (begin *checkpoint, queue 
 		if err := e.records.append([]byte{recordMark}); err != nil {
 			return err
 		}
+		// The rollup already has all operations up to this moment, because it makes
+		// each change before the builder writes it to the log.
 		e.chain.mu.Lock()
 		defer e.chain.mu.Unlock()
 		begin, tasks, queue = e.chain.checkpoint(), len(e.chain.todo), e.queue.AppendSnapshot(nil)
@@ -98,14 +93,13 @@ func (e *engine) beginCheckpoint(ctx context.Context) (begin *checkpoint, queue 
 	return begin, queue, tasks, err
 }
 
-// checkpoint returns the present state of the chain, for the first record of a log.
-// The caller holds c.mu, or no other goroutine uses the chain.
+// checkpoint returns the chain's state for the first record of a log. The caller holds
+// c.mu, or no other goroutine uses the chain.
 func (c *chain) checkpoint() *checkpoint {
 	return &checkpoint{serial: c.serial, noted: c.noted, first: c.first, final: c.final, blocks: slices.Clone(c.blocks)}
 }
 
-// restore sets the chain to the state in a checkpoint, and returns the root of its
-// newest block, which the rollup must have too.
+// restore sets the chain to a checkpoint, and returns the root of its newest block.
 func (c *chain) restore(from *checkpoint) (root common.Hash) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

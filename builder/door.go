@@ -6,11 +6,10 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// This file is the border between the host, whose blocks have bodies of type B, and
-// the engine, which does not read bodies. Only the host's side has a type
-// parameter. Go compiles generic code again in each package that uses it, and a
-// node imports its builder in many packages, so a generic engine would make builds
-// slow.
+// This file is the border between the host, whose blocks have bodies of type B, and the
+// engine, which does not read bodies. Only the host's side has a type parameter. Go
+// compiles generic code again in each package that uses it, so a generic engine would
+// make the builds of a node slow.
 
 // block is a block without the type of its body.
 type block = Block[any]
@@ -29,8 +28,8 @@ type host interface {
 	final(ctx context.Context, b block) error
 	encode(body any) ([]byte, error)
 	decode(raw []byte) (any, error)
-	// optional returns the rollup itself. The engine uses it to find out which of the optional
-	// interfaces without a type parameter the rollup implements.
+	// optional returns the rollup itself, so that the engine can look for optional
+	// interfaces.
 	optional() any
 }
 

@@ -49,27 +49,26 @@ type Explainer interface {
 	Accepted(ctx context.Context, payload []byte) (jamq.PackageHash, error)
 }
 
-// doubt is the state of the builder's wait after its log may have lost records. The wait
-// ends when the finalized chain is doubtBlocks higher than the field from.
+// doubt is the state of the builder's wait after its log may have lost records. The
+// wait ends when the finalized chain is doubtBlocks higher than the field from.
 type doubt struct {
 	lost bool // records may be lost
 	seen bool // a recent block has been imported since the wait began
-	// ahead is how far the best block was ahead of the host's clock at most, in slots. It
-	// is negative if every best block was behind the clock.
+	// ahead is how far the best block was ahead of the host's clock at most, in slots;
+	// it may be negative.
 	ahead int64
-	// from is the height at which the wait begins to count. It is chosen so high that no
-	// best chain was higher when the records were lost.
+	// from is the height at which the wait begins to count. No best chain was higher
+	// when the records were lost.
 	from uint64
 }
 
-// set begins the wait after a loss of records if lost is true, and otherwise ends it. A
-// new wait counts blocks from the next recent block on.
+// set begins or ends the wait. A new wait counts blocks from the next recent block on.
 func (d *doubt) set(lost bool) { *d = doubt{lost: lost} }
 
-// doubtIfPromoted begins the wait after a loss of records if the log may have lost some.
-// It also writes a record of the wait to the log, so that the wait survives a restart.
+// doubtIfPromoted begins the wait if the log may have lost records.
 func (e *engine) doubtIfPromoted() error {
 	if e.shared != nil && e.shared.Promoted() {
+		// The record lets the wait survive a restart.
 		if err := e.records.append([]byte{recordDoubt}); err != nil {
 			return err
 		}
@@ -79,33 +78,24 @@ func (e *engine) doubtIfPromoted() error {
 	return nil
 }
 
-// startDoubt begins the wait after a loss of records, and tells the operator. It does not
-// write to the log. A caller that needs the wait to survive a restart writes it.
+// startDoubt begins the wait and tells the operator. The caller writes it to the log.
 func (e *engine) startDoubt() {
 	e.log.Warn("builder: the log may have lost records; no package is made until the finalized JAM chain has grown", "blocks", e.doubtBlocks())
 	e.doubt.set(true)
 	e.note(func(h *Health) { h.Doubted = true })
 }
 
-// doubtBlocks returns how many blocks the finalized chain must grow until the fate of
-// every package with a lost record is certain.
+// doubtBlocks returns how many finalized blocks it takes until every lost package is
+// accumulated or dead.
 func (e *engine) doubtBlocks() uint64 {
 	spec := &e.cfg.Queue.Spec
 	return uint64(spec.RecentHistory) + uint64(spec.AvailabilityTimeout) + uint64(spec.EpochLength)
 }
 
-// noteBest lets the builder make and send packages after a restart if the best block is
-// recent. If the log may have lost records, noteBest instead wakes endDoubt when the
-// finalized chain has grown enough.
-//
-// A recent block may be three slots old. At the moment of the loss, the best block was
-// therefore at most three blocks above the first recent block that this process sees, and
-// the wait counts from that height. If the host's clock is late, however, old blocks look
-// recent too. In this case the best block gets further ahead of the clock while the
-// process catches up with the chain, and each time that this happens, the wait begins
-// again.
+// noteBest ends a wait after a restart, or one after a loss of records, if it can.
 func (e *engine) noteBest(best anchor.Point) {
 	ahead := e.ahead(best.Slot)
+	// The builder has not caught up with the chain yet.
 	if ahead < -recentSlots {
 		return
 	}
@@ -114,6 +104,10 @@ func (e *engine) noteBest(best anchor.Point) {
 		e.release()
 		return
 	}
+	// A recent block may be three slots old, so at the moment of the loss the best
+	// block was at most three blocks above this one. If the host's clock is late, old
+	// blocks look recent too. The best block then gets further ahead of the clock, and
+	// the wait begins again.
 	if !d.seen || ahead > d.ahead {
 		d.seen, d.ahead, d.from = true, ahead, best.Height+recentSlots
 	}
@@ -125,9 +119,7 @@ func (e *engine) noteBest(best anchor.Point) {
 	}
 }
 
-// endDoubt waits until the fate of every package whose record is lost is certain.
-// It then makes the blocks final that JAM has accumulated with such packages, and
-// lets the builder make and send packages again.
+// endDoubt waits until every lost package is accumulated or dead, and ends the doubt.
 func (e *engine) endDoubt(ctx context.Context) error {
 	for {
 		select {
@@ -151,10 +143,7 @@ func (e *engine) endDoubt(ctx context.Context) error {
 	}
 }
 
-// adoptLost makes each block final that JAM has accumulated with a package whose record
-// is lost. The error wraps ErrServiceInUse if the service has accepted blocks that the
-// log does not have. After any other error, the state of the service is unknown, and the
-// builder continues to wait.
+// adoptLost makes each block final that JAM has accumulated with a lost package.
 func (e *engine) adoptLost(ctx context.Context) error {
 	network, ok := e.network.(Explainer)
 	for skip := 0; ok; {
@@ -178,14 +167,15 @@ func (e *engine) adoptLost(ctx context.Context) error {
 			return err
 		}
 	}
+	// If the service has accepted blocks that the log lacks, the error wraps
+	// ErrServiceInUse and the builder stops. After any other error the wait goes on.
 	newest, _, _ := e.chain.parent()
 	ctx, cancel := context.WithTimeout(ctx, e.cfg.BuildTimeout)
 	defer cancel()
 	return e.checkReceived(ctx, newest.Number, true)
 }
 
-// accepted returns the package that made the service accept a block, or zero if the
-// service has not accepted it.
+// accepted returns the package that made the service accept a block, or zero.
 func (e *engine) accepted(ctx context.Context, network Explainer, b *block) (pkg jamq.PackageHash, err error) {
 	ctx, cancel := context.WithTimeout(ctx, e.cfg.BuildTimeout)
 	defer cancel()

@@ -18,8 +18,8 @@ import (
 	"github.com/jamq/jamq/submit"
 )
 
-// engine is the part of a builder that does not depend on the type of the block bodies. Its
-// exported methods are those of Builder.
+// engine is the part of a builder that does not depend on the type of the block bodies.
+// Its exported methods are those of Builder.
 type engine struct {
 	cfg     Config
 	host    host
@@ -29,9 +29,9 @@ type engine struct {
 	records records
 	chain   chain
 
-	// turn is a lock that keeps the steps of the queue in order: see inTurn. It contains
-	// a token while a goroutine uses queue, requests, trust, doubt or repeating. It is a
-	// channel instead of a mutex, so that a caller can stop waiting for it.
+	// turn keeps the steps of the queue in order (see inTurn). It has a token while a
+	// goroutine uses queue, requests, trust, doubt or repeating. Unlike with a mutex, a
+	// caller can stop waiting for it.
 	turn      chan struct{}
 	queue     *bundlequeue.Queue
 	requests  requests
@@ -44,9 +44,8 @@ type engine struct {
 	tail   *replay       // reads the log; nil when this process leads
 	leads  chan struct{} // closed when this process may write to the log
 
-	// proposed is the block that the worker has executed last. After the queue has
-	// accepted the block, enqueued takes it from here. Otherwise enqueued would have to
-	// decode it, and code of the host would run during a step.
+	// proposed is the block that the worker has executed last, with its body. enqueued
+	// takes the block from here, so that no code of the host decodes it during a step.
 	proposed atomic.Pointer[block]
 	woken    chan struct{} // holds a token if the worker may have something to do
 	doubted  chan error    // an error that wraps errAllLost, from follow to awaitDoubt
@@ -65,15 +64,14 @@ type engine struct {
 
 	// Only the worker uses the fields below, and Open before the worker runs.
 
-	// proposeAt and finalAt are set after a failure of Propose or Final: the worker does
-	// not call that method again before this time.
+	// proposeAt and finalAt are the earliest times for the next Propose and Final after
+	// a failure.
 	proposeAt, finalAt time.Time
-	// postponed is the number of records that the log must have in addition to
-	// Config.CheckpointEvery before the next checkpoint. It grows when a checkpoint fails.
+	// postponed is how many more records than Config.CheckpointEvery the log must have
+	// for a checkpoint. It grows when a checkpoint fails.
 	postponed int
-	// carried is true if Apply or Undo has succeeded for the first task of the chain, but
-	// the roots were not compared yet. The worker then only compares them when it tries
-	// again.
+	// carried means that Apply or Undo of the first task has succeeded, but the roots
+	// were not compared yet.
 	carried bool
 }
 
@@ -140,8 +138,8 @@ func (e *engine) Run(ctx context.Context) error {
 	return e.cause
 }
 
-// begin sets the context for the engine's calls of the host. It returns false if Run was
-// called before, because a builder runs only once.
+// begin sets the context for calls of the host. It returns false if Run was called
+// before.
 func (e *engine) begin(ctx context.Context) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -153,26 +151,22 @@ func (e *engine) begin(ctx context.Context) bool {
 	return true
 }
 
-// end stops the builder and waits until the calls of the host have returned, so that the
-// host may close the log after Run. It does not wait for Admit, or for calls of Payload
-// and Pack that await has abandoned. These calls can no longer change the log, because
-// later appends fail. err is the error of the first part of Run that has ended.
+// end stops the builder and waits until the calls of the host have returned.
 func (e *engine) end(ctx context.Context, err error) {
 	e.stop()
 	e.turn <- struct{}{} // a step that has begun is completed first
 	e.cause = e.whyEnded(ctx, err)
 	<-e.turn
 	close(e.stopped)
+	// The host may close the log after Run. Admit, and calls of Payload and Pack that
+	// await has abandoned, may still run, but can no longer change the log.
 	e.requests.work.Wait()
 	e.alarm.Stop()
 	e.records.stop()
 	e.note(func(h *Health) { h.Running = false })
 }
 
-// whyEnded returns the error for Run to return, and stores it in Health.Err unless
-// the host stopped the builder. If there are several reasons, it prefers a failure
-// of the log, then the error that was passed to fail, then the end of ctx, and
-// finally err.
+// whyEnded returns the error for Run to return, and stores it in Health.Err.
 func (e *engine) whyEnded(ctx context.Context, err error) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -182,6 +176,7 @@ func (e *engine) whyEnded(ctx context.Context, err error) error {
 	case e.health.Err != nil:
 		err = e.health.Err
 	case ctx.Err() != nil:
+		// The host stopped the builder, which is no failure.
 		return ctx.Err()
 	}
 	e.health.Err = err
@@ -204,8 +199,7 @@ func (e *engine) runUntilDone(found submit.Recovery) error {
 	return group.Wait()
 }
 
-// tick passes a Tick event to the queue whenever the queue needs one. It also ends the
-// wait after a restart once Config.HoldTimeout has passed.
+// tick passes a Tick event to the queue whenever the queue needs one.
 func (e *engine) tick(ctx context.Context) error {
 	hold := time.NewTimer(e.cfg.HoldTimeout)
 	defer hold.Stop()
@@ -214,6 +208,7 @@ func (e *engine) tick(ctx context.Context) error {
 		select {
 		case <-e.alarm.C:
 			act = func() error { return e.step(bundlequeue.Tick{}) }
+		// Config.HoldTimeout has passed, so the wait after a restart ends.
 		case <-hold.C:
 			act = func() error { e.endHold(); return nil }
 		case <-ctx.Done():
@@ -225,12 +220,8 @@ func (e *engine) tick(ctx context.Context) error {
 	}
 }
 
-// inTurn calls f while no other goroutine uses the queue, and returns the error of
-// f. It does not call f in two cases:
-//
-//   - If ctx ends first, inTurn returns the error of ctx.
-//   - If the builder does not run, or follows another process, the error wraps
-//     ErrStopped.
+// inTurn calls f while no other goroutine uses the queue. If the builder does not run
+// or follows, the error wraps ErrStopped.
 func (e *engine) inTurn(ctx context.Context, f func() error) error {
 	if err := e.whyFollows(); err != nil {
 		return err
@@ -260,8 +251,8 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// whyStopped returns the error for a call to a stopped builder. It wraps ErrStopped and,
-// if the host did not stop the builder, the cause.
+// whyStopped returns the error for a call to a stopped builder, with the cause if there
+// is one.
 func (e *engine) whyStopped() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -305,8 +296,7 @@ func (e *engine) Import(ctx context.Context, block jamq.Block, best jamq.HeaderH
 // restart.
 const recentSlots = 3
 
-// ahead returns how many slots a slot lies in the future, by the host's clock. The result
-// is negative if the slot is in the past.
+// ahead returns how many slots a slot lies in the future, by the host's clock.
 func (e *engine) ahead(slot jamq.Slot) int64 {
 	return int64(slot) - int64(e.cfg.Window.Clock.SlotAt(time.Now()))
 }
@@ -322,19 +312,17 @@ func (e *engine) Finalize(ctx context.Context, hash jamq.HeaderHash) error {
 	return err
 }
 
-// step passes one event to the queue and carries out the effects. The order of its lines
-// is the promise of this package: a step is written to the log before anything follows
-// from it. If the queue refuses the event, step returns the error of the queue and
-// nothing has changed. After any other error Run ends.
-//
-// While Run runs, only this function passes events to the queue. When Open reads the log,
-// stepAgain repeats the steps.
+// step passes one event to the queue and carries out the effects.
 func (e *engine) step(ev bundlequeue.Event) error {
 	now := time.Now()
 	effects, err := e.queue.Step(now, ev)
 	if err != nil {
+		// The queue refuses the event, and nothing has changed. After any later error
+		// Run ends.
 		return err
 	}
+	// The promise of this package is the order of the following lines: a step is
+	// written to the log before anything follows from it.
 	if err := e.check(); err != nil {
 		return e.fail(err)
 	}
@@ -359,7 +347,6 @@ func (e *engine) step(ev bundlequeue.Event) error {
 }
 
 // check makes the checks that Config.CheckInvariants and Config.Invariants request.
-// It runs after each step of the queue, before the step is written to the log.
 func (e *engine) check() error {
 	if e.cfg.CheckInvariants {
 		if err := e.queue.Check(); err != nil {
@@ -381,25 +368,17 @@ func (e *engine) appendStep(now time.Time, ev bundlequeue.Event) error {
 	return e.records.append(record)
 }
 
-// fail ends Run with err, and returns err. It is called if the builder must not go on:
-//
-//   - The queue has made a step that the log may not have.
-//   - A check has failed.
-//   - A block in the log cannot be decoded.
-//   - The JAM blocks cannot be trusted, or do not continue those of the log.
+// fail ends Run with err, and returns err.
 func (e *engine) fail(err error) error {
+	// The builder must not go on, for example because the queue has made a step that
+	// the log may not have.
 	e.log.Error("builder: it stops", "err", err)
 	e.note(func(h *Health) { h.Err = err })
 	e.stop()
 	return err
 }
 
-// follow updates the chain after a step of the queue that is in the log. Run and Open call it in
-// the same way, so that a restart leads to the same chain. It returns an error if the block of an
-// Enqueue event cannot be decoded.
-//
-// The effects may show that the JAM blocks cannot be trusted. follow then ends Run or leaves the
-// decision to awaitDoubt. While Open recovers, follow ignores such effects.
+// follow updates the chain after a step that is in the log.
 func (e *engine) follow(now time.Time, ev bundlequeue.Event, effects []bundlequeue.Effect) error {
 	var enqueued *block
 	if ev, ok := ev.(bundlequeue.Enqueue); ok {
@@ -408,6 +387,7 @@ func (e *engine) follow(now time.Time, ev bundlequeue.Event, effects []bundleque
 			return err
 		}
 	}
+	// Run and Open do this in the same way, so that a restart leads to the same chain.
 	if undone := e.chain.follow(now, enqueued, effects); undone {
 		e.mu.Lock()
 		e.interrupted = true // a running Propose executes on a state that will never exist
@@ -428,11 +408,11 @@ func (e *engine) follow(now time.Time, ev bundlequeue.Event, effects []bundleque
 	return nil
 }
 
-// enqueued returns the block that a step has enqueued. While Run runs, this is the
-// worker's last proposal, which need not be decoded, so that no code of the host runs
-// during a step. While Open reads the log, enqueued decodes the block from the event.
+// enqueued returns the block that a step has enqueued.
 func (e *engine) enqueued(ev *bundlequeue.Enqueue) (*block, error) {
 	if b := e.proposed.Load(); b != nil && b.commitment == ev.Commitment {
+		// This is the worker's last proposal. It need not be decoded, so that no code
+		// of the host runs during a step.
 		return b, nil
 	}
 	b, err := readBlock(ev.Bundle)
@@ -442,8 +422,7 @@ func (e *engine) enqueued(ev *bundlequeue.Enqueue) (*block, error) {
 	return &b, err
 }
 
-// report counts an effect of the queue for the metrics, and logs the effect if
-// operators should know about it.
+// report counts an effect for the metrics, and logs it if operators should know.
 func (e *engine) report(effect bundlequeue.Effect) {
 	e.cfg.Metrics.Add(CountEffects, effectName(effect), 1)
 	switch effect := effect.(type) {
@@ -458,8 +437,7 @@ func (e *engine) report(effect bundlequeue.Effect) {
 	}
 }
 
-// wake makes the worker check whether there is something to do, for example a block
-// to propose. It does not block.
+// wake makes the worker check whether there is something to do. It does not block.
 func (e *engine) wake() {
 	select {
 	case e.woken <- struct{}{}:

@@ -12,13 +12,13 @@ import (
 	"github.com/jamq/jamq/bundlequeue"
 )
 
-// This file stops a builder whose JAM blocks cannot be trusted. When a package
-// seems dead, the builder replaces it by another package with the same operations.
-// If the blocks that the host delivers lack a field, packages seem dead that JAM
-// does accumulate, and the operations are executed again and again.
+// This file stops a builder whose JAM blocks cannot be trusted. When a package seems
+// dead, the builder replaces it by another package with the same operations. If the
+// blocks that the host delivers lack a field, packages seem dead that JAM does
+// accumulate, and the operations are executed again and again.
 //
-// Such a mistake has two symptoms: guarantors accept packages but the blocks never
-// show any of them, or the blocks show a package after its death.
+// Such a mistake has two symptoms: guarantors accept packages but the blocks never show
+// any of them, or the blocks show a package after its death.
 
 // ErrEvidence is wrapped by the error of Run if the JAM blocks contradict the fate
 // of the rollup's packages. The text names the field of jamq.Block that the host
@@ -40,22 +40,21 @@ var ErrServiceInUse = errors.New("builder: the service has blocks that the log l
 // Receiver is an optional part of a [Network]. With it, Open detects a log that was
 // lost or is old, and a service that another builder uses.
 type Receiver interface {
-	// Received returns the number of packages that the rollup's service has accepted up to the
-	// newest block. A network that only knows that there are some returns 1.
+	// Received returns the number of packages that the rollup's service has accepted up
+	// to the newest block. A network that knows only that there are some returns 1.
 	Received(ctx context.Context) (uint64, error)
 }
 
-// checkReceived returns an error if the service has accepted more blocks than the
-// log has. newest is the number of the log's newest block. If the service does not
-// answer, the behavior depends on must: checkReceived returns an error if must is
-// true, and otherwise continues without an answer after one slot, because the node
-// may be down.
+// checkReceived returns an error if the service has accepted more blocks than the log
+// has.
 func (e *engine) checkReceived(ctx context.Context, newest uint64, must bool) error {
 	network, ok := e.network.(Receiver)
 	if !ok {
 		return nil
 	}
 	if !must {
+		// The node may be down, and the builder can run without the answer, so wait for
+		// one slot only.
 		limited, cancel := context.WithTimeout(ctx, e.cfg.Queue.Spec.SlotDuration)
 		defer cancel()
 		ctx = limited
@@ -67,6 +66,8 @@ func (e *engine) checkReceived(ctx context.Context, newest uint64, must bool) er
 		return fmt.Errorf("builder: Network.Received: %w", err)
 	case err != nil:
 		e.log.Warn("builder: the service cannot be asked how many blocks it has accepted", "err", err)
+	// newest is the number of the log's newest block, so the log lacks blocks that the
+	// service has accepted.
 	case have > newest:
 		return fmt.Errorf("%w: it has accepted at least %d blocks, want at most %d, the number of the newest block of the log; restore the newest log, use a different service, or begin with the service's final state as genesis and FirstNumber %d", ErrServiceInUse, have, newest, have+1)
 	}
@@ -81,8 +82,8 @@ type Specified interface {
 	Spec() jamq.ChainSpec
 }
 
-// checkSpec returns an error if the configuration has other constants than the network's chain. The
-// names of the two chains may differ.
+// checkSpec returns an error if the configuration is for another chain than the
+// network's.
 func (e *engine) checkSpec() error {
 	network, ok := e.network.(Specified)
 	if !ok {
@@ -90,6 +91,7 @@ func (e *engine) checkSpec() error {
 	}
 	have, want := e.cfg.Queue.Spec, network.Spec()
 	name := have.Name
+	// Only the names of the two chains may differ.
 	if have.Name = want.Name; have == want {
 		return nil
 	}
@@ -97,10 +99,8 @@ func (e *engine) checkSpec() error {
 	return fmt.Errorf("%w: Config.Queue.Spec is for another chain than that of the network: have %+v, want %+v; begin with DefaultConfig(network.Spec())", ErrInvalidConfig, have, want)
 }
 
-// awaitDoubt returns an error when the JAM blocks cannot be trusted, and nil when
-// the builder stops. If all packages seem lost and the network is a Receiver,
-// awaitDoubt asks the service how many packages it has accepted. If the service has
-// accepted none, the packages are really lost and the blocks are right.
+// awaitDoubt returns an error when the JAM blocks cannot be trusted. It returns nil
+// when the builder stops.
 func (e *engine) awaitDoubt(ctx context.Context) error {
 	for {
 		var doubt error
@@ -113,6 +113,8 @@ func (e *engine) awaitDoubt(ctx context.Context) error {
 		if !ok {
 			return doubt
 		}
+		// All packages seem lost. The service decides: if it has accepted none, they
+		// are really lost, and the blocks are right.
 		var have uint64
 		err := e.calls.make(ctx, "Network.Received", func() (err error) { have, err = network.Received(ctx); return err })
 		switch {
@@ -128,9 +130,8 @@ func (e *engine) awaitDoubt(ctx context.Context) error {
 	}
 }
 
-// staysBlind waits for eight slots after the service has accepted packages. It returns
-// true if the JAM blocks still show none of them as accumulated, which means that the
-// blocks lack a field.
+// staysBlind reports whether the JAM blocks lack a field: eight slots later they still
+// show nothing.
 func (e *engine) staysBlind(ctx context.Context) bool {
 	const slots = 8
 	timer := time.NewTimer(slots * e.cfg.Queue.Spec.SlotDuration)
@@ -142,9 +143,9 @@ func (e *engine) staysBlind(ctx context.Context) bool {
 	return ctx.Err() == nil && !e.trust.earned.Load()
 }
 
-// errAllLost is wrapped by an ErrEvidence that may be wrong, because its only evidence is
-// that all packages seem lost. The service can decide: if it has accepted no package,
-// they are really lost and the blocks are right.
+// errAllLost is wrapped by an ErrEvidence that may be wrong, because its only evidence
+// is that all packages seem lost. If the service has accepted no package, they are
+// really lost and the blocks are right.
 var errAllLost = errors.New("all packages seem lost")
 
 // trust decides whether the host fills in the JAM blocks correctly. It counts the fates
@@ -157,13 +158,12 @@ type trust struct {
 
 // enoughLost is the number of lost packages after which a builder stops if none of its
 // packages was ever accumulated, unless the service reports that it has accepted none.
-// With the default configuration, two failed blocks lose this many packages. If a network
-// is no Receiver and loses half of all packages at random, one builder in 4096 stops
-// without a reason.
+// With the default configuration, two failed blocks lose this many packages. If a
+// network is no Receiver and loses half of all packages at random, one builder in 4096
+// stops without a reason.
 const enoughLost = 12
 
-// follow returns an error that wraps ErrEvidence if the effects of a step show that the JAM blocks
-// lack a field.
+// follow returns an error if the effects of a step show that the blocks lack a field.
 func (t *trust) follow(effects []bundlequeue.Effect) error {
 	for _, effect := range effects {
 		switch e := effect.(type) {
@@ -190,10 +190,10 @@ func (t *trust) follow(effects []bundlequeue.Effect) error {
 	return nil
 }
 
-// refuse returns the error for a builder whose packages are all lost. The text names the
-// field of jamq.Block that is probably missing.
+// refuse returns the error for a builder whose packages are all lost.
 func (t *trust) refuse(number uint64) error {
 	field, seen, hint := "Reported", "reported", ""
+	// The reason shows which field of jamq.Block the host probably does not fill in.
 	switch t.died[number] {
 	case anchor.Unavailable:
 		field, seen = "Available", "available"

@@ -35,25 +35,25 @@ type SharedLog interface {
 	// of the database that did not have them was promoted. Promoted may also be true if
 	// nothing was lost.
 	//
-	// If it is true, the builder makes no package until every package whose record may be
-	// lost is accumulated or dead on the finalized JAM chain. It finds out which of them
-	// were accumulated if the network is an Explainer.
+	// If Promoted returns true, the builder makes no package until every package whose
+	// record may be lost is accumulated or dead on the finalized JAM chain. If the network
+	// is an Explainer, the builder finds out which of these packages were accumulated.
 	Promoted() bool
 }
 
-// errBegun is returned by the callbacks of Lead to make it return, because another
-// process has written the first record of the log.
+// errBegun makes Lead return, because another process has written the first record of
+// the log. The callbacks of Lead return it.
 var errBegun = errors.New("builder: the log has begun")
 
-// firstRecord returns the first record of the log, or nil if the log is empty and
-// this process may begin it. If the log is shared and empty, firstRecord waits
-// until another process has begun it or this process may do so.
+// firstRecord returns the log's first record, or nil if this process may begin the log.
 func (e *engine) firstRecord(ctx context.Context) ([]byte, error) {
 	for {
 		first, err := e.records.first()
 		if err != nil || first != nil || e.shared == nil {
 			return first, err
 		}
+		// The log is empty and shared. Wait until another process has begun it, or
+		// until this process may do so.
 		begun := func() error { return errBegun }
 		switch err := e.shared.Lead(ctx, func([]byte) error { return errBegun }, begun); {
 		case err == nil:
@@ -64,8 +64,7 @@ func (e *engine) firstRecord(ctx context.Context) ([]byte, error) {
 	}
 }
 
-// followLeader returns when this process leads the log. Until then it applies the records that
-// another process writes to the chain and the rollup.
+// followLeader applies another process's records until this process leads.
 func (e *engine) followLeader() error {
 	if isClosed(e.leads) {
 		return nil
@@ -100,26 +99,27 @@ func (e *engine) whyFollows() error {
 	return ErrFollows
 }
 
-// mark makes the rollup of a follower create a checkpoint at the same position of the log
-// as the leader. A rollup may keep a part of its checkpoint on its own disk, and needs
-// that part if the log begins with the leader's checkpoint at the next start. The records
-// that Checkpoint returns are dropped, because the log gets those of the leader.
+// mark makes a follower's rollup create a checkpoint at the same position as the
+// leader's.
 func (r *replay) mark() error {
 	c, ok := r.host.optional().(Checkpointer)
 	if !ok || r.shared == nil {
 		return nil
 	}
+	// A rollup may keep a part of its checkpoint on its own disk, and needs that part
+	// at the next start. The records that Checkpoint returns are dropped, because the
+	// log gets those of the leader.
 	var made [][]byte
 	err := r.calls.make(r.ctx, "Rollup.Checkpoint", func() (err error) { made, err = c.Checkpoint(r.ctx); return err })
 	r.records.covered = weight(made...)
 	return err
 }
 
-// replaced is called when the leader has replaced the log by a checkpoint and this
-// process has read everything before it. It lets the rollup remove data that only earlier
-// checkpoints needed.
+// replaced is called when the leader has replaced the log by a checkpoint.
 func (r *replay) replaced() error {
 	r.records.size = 0
+	// This process has read everything before the checkpoint, so the rollup may remove
+	// data that only earlier checkpoints needed.
 	r.prune(r.ctx)
 	return nil
 }

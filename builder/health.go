@@ -25,9 +25,10 @@ type Health struct {
 	// Held is true while the builder makes and sends no packages after a restart, because it waits
 	// for newer blocks: see Config.HoldTimeout.
 	Held bool
-	// Doubted is true while the builder makes and sends no packages because its log may have
-	// lost records: see SharedLog. It becomes false when the fate of every package whose record
-	// may be lost is certain. Held is also true in the meantime.
+	// Doubted is true while the builder makes and sends no packages because its log may
+	// have lost records: see SharedLog. It becomes false when every package whose
+	// record may be lost is accumulated or can never be. Held is also true in the
+	// meantime.
 	Doubted bool
 	// Paused is the fatal error that keeps the builder from making and sending packages, or
 	// nil: see submit.Fatal. [Builder.Resume] ends the pause.
@@ -35,8 +36,8 @@ type Health struct {
 	// Waiting describes the first bundle without a submitted package. Waiting.Since is zero if
 	// there is no such bundle.
 	Waiting bundlequeue.Delay
-	// Delayed is true if Waiting has lasted for at least Config.DelayAlarm. The
-	// builder never gives up such a bundle by itself: see [Builder.GiveUp].
+	// Delayed is true if Waiting has lasted for at least Config.DelayAlarm. The builder
+	// never gives up a bundle by itself only because it waits: see [Builder.GiveUp].
 	Delayed bool
 	// Builds and Sends are the numbers of packages that the builder is making and sending at
 	// the moment. Builds includes a package whose block the rollup has not applied yet. Sends
@@ -113,7 +114,7 @@ func (e *engine) Health() Health {
 	return h
 }
 
-// note calls change, which changes the result of Health, with e.mu locked.
+// note changes the result of Health, with e.mu locked.
 func (e *engine) note(change func(h *Health)) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -126,8 +127,7 @@ func (e *engine) noteWaiting() {
 	e.note(func(h *Health) { h.Waiting = delay })
 }
 
-// noteImport records that a JAM block was imported. From the time of the import, it also
-// estimates how far the host's clock is behind the chain's clock.
+// noteImport records the import of a JAM block, and estimates the lag of the clock.
 func (e *engine) noteImport(slot jamq.Slot) {
 	now, clock := time.Now(), e.cfg.Window.Clock
 	early := clock.Start(slot).Sub(now)
@@ -136,9 +136,9 @@ func (e *engine) noteImport(slot jamq.Slot) {
 		before := h.Behind
 		h.LastImport = now
 		switch {
+		// A block that is a slot early is its author's error, and one that is a slot late was
+		// delayed by the network. Neither shows an error of the clock.
 		case early >= clock.SlotDuration || early <= -clock.SlotDuration:
-			// If a block is this early, its author has made an error. If it is this late, the
-			// network has delayed it. Neither shows an error of the clock.
 		case early > before:
 			h.Behind = early
 		default:
@@ -151,12 +151,13 @@ func (e *engine) noteImport(slot jamq.Slot) {
 	}
 }
 
-// window returns the part of each slot in which packages are sent. It is the
-// configured window, shifted by the estimated lag of the host's clock.
+// window returns the part of each slot in which packages are sent.
 func (e *engine) window() Window {
 	w := e.cfg.Window
 	e.note(func(h *Health) {
 		if h.Behind > 0 {
+			// The host's clock lags behind the chain's by this estimate, so shift the
+			// window.
 			w.Skew = min(w.Skew, -h.Behind)
 		}
 	})
@@ -173,8 +174,7 @@ func (e *engine) noteBuilt(began time.Time) {
 	e.cfg.Metrics.Record(BuildSeconds, time.Since(began).Seconds())
 }
 
-// noteBuildOutcome records for Health and the metrics whether a build has succeeded. If
-// the queue cannot use the package that was made, the build has failed.
+// noteBuildOutcome records for Health and the metrics whether a build has succeeded.
 func (e *engine) noteBuildOutcome(err error) {
 	label := "ok"
 	e.note(func(h *Health) {

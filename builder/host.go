@@ -99,8 +99,8 @@ type Rollup[B any] interface {
 // transactions. Each change passes three stages: the rollup makes the change, then
 // the builder writes it to its log, and then the user gets an answer.
 type Operations interface {
-	// Admit decides on an operation of a user. It is called concurrently with everything else.
-	// It is called only for users: after a restart, the builder calls ReplayChange instead.
+	// Admit decides on an operation of a user. The builder calls Admit concurrently with
+	// everything else, and only for users: after a restart it calls ReplayChange instead.
 	// Three rules hold:
 	//
 	//   - If Admit returns nil, the operation waits from now on. If it waits already, nothing

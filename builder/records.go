@@ -20,25 +20,21 @@ const (
 	recordState = 'S'
 	// recordChange is a record that Rollup.TakeChanges returned.
 	recordChange = 'R'
-	// recordPart is a part of the snapshot of the queue in a checkpoint. recordStep is a step of
-	// the queue. recordConfig is the configuration of the queue for the following steps, as JSON.
+	// recordPart is a part of the queue's snapshot in a checkpoint, recordStep a step
+	// of the queue, recordConfig its configuration from then on, as JSON.
 	recordPart, recordStep, recordConfig = 'P', 'Q', 'K'
-	// recordMark is written when the leader begins a checkpoint. The checkpoint contains the state
-	// after this record.
+	// recordMark is written when the leader begins a checkpoint. The checkpoint has the
+	// state after this record.
 	recordMark = 'M'
-	// recordDoubt is written when the log may have lost records. recordTrust is written
-	// when the lost records can no longer matter: see doubt.go.
+	// recordDoubt and recordTrust are written when the log may have lost records, and
+	// when these can no longer matter: see doubt.go.
 	recordDoubt, recordTrust = 'D', 'T'
 )
 
-// records writes to the log on behalf of any number of goroutines. Calls of append
-// that wait at the same time share one write, because each write waits for the
-// disk. Each write begins with the changes that the rollup has made, so that a
-// change is in the log before everything that follows from it.
-//
-// While a checkpoint is made, records also keeps a copy of each record that is
-// appended. The checkpoint replaces the log but does not contain these records, so
-// they must be written again after it.
+// records writes to the log on behalf of any number of goroutines. Calls of append that
+// wait at the same time share one write, because each write waits for the disk. Each
+// write begins with the changes that the rollup has made, so that a change is in the
+// log before everything that follows from it.
 type records struct {
 	log    Log
 	host   host
@@ -51,9 +47,9 @@ type records struct {
 	making  bool     // a checkpoint is being made
 	size    int      // weight of the records since the last checkpoint
 	covered int      // weight of the last checkpoint
-	// err is the error of all later writes. It is set when Run has ended, and after a write
-	// that failed, because the content of the log is then unknown. broken is closed at the same
-	// moment.
+	// err is the error of all later writes. After a write that failed, the content of
+	// the log is unknown, so no further write is allowed. broken is closed when err is
+	// set.
 	err    error
 	broken chan struct{}
 }
@@ -61,9 +57,9 @@ type records struct {
 // These are the names of the writes to the log in Health.Calls.
 const logAppend, logReplace = "Log.Append", "Log.Replace"
 
-// writing is a call of append that waits for its records to be written. over is set when
-// the records are written or have failed, and err is the result. Only the goroutine that
-// has acquired records.writer uses these two fields.
+// writing is a call of append that waits for its records to be written. over is set
+// when the records are written or have failed, and err is the result. Only the
+// goroutine that has acquired records.writer uses these two fields.
 type writing struct {
 	records [][]byte
 	over    bool
@@ -93,9 +89,8 @@ func newRecords(log Log, h host, calls *calls) records {
 	return records{log: log, host: h, calls: calls, writer: semaphore.NewWeighted(1), broken: make(chan struct{})}
 }
 
-// append writes the given records to the log, all or none, after the changes that the
-// rollup has made before the call. If append returns nil, the records and the changes are
-// durable. It can be called concurrently. The error wraps one of these:
+// append writes the given records, all or none, after the changes that the rollup has
+// made. The error wraps one of these:
 //
 //   - ErrStopped: the records were not written. The changes may have been written by
 //     another call.
@@ -117,8 +112,8 @@ func (r *records) append(all ...[]byte) error {
 // this size, writeSome does not add the records of a further call.
 const maxWrite = 1 << 20
 
-// writeSome writes the records of the calls of append that have waited longest, and
-// gives each of these calls its error. The caller has acquired r.writer.
+// writeSome writes the records of the longest-waiting calls of append. The caller has
+// acquired r.writer.
 func (r *records) writeSome() {
 	r.mu.Lock()
 	var all [][]byte
@@ -178,8 +173,7 @@ func framed(kind byte, bodies [][]byte) [][]byte {
 	return all
 }
 
-// begin begins a checkpoint, which must cover all records that were appended before
-// this call. From now on, records keeps a copy of each appended record.
+// begin begins a checkpoint, which covers all records appended before this call.
 func (r *records) begin() { r.set(true) }
 
 func (r *records) set(making bool) (after [][]byte) {
@@ -190,20 +184,20 @@ func (r *records) set(making bool) (after [][]byte) {
 	return after
 }
 
-// end ends a checkpoint: it replaces the content of the log by the records in all,
-// followed by those that were appended since begin. If all is nil, the checkpoint
-// is abandoned and the log stays as it is. The log also stays as it is if the error
-// wraps ErrTooLarge.
+// end ends a checkpoint: it replaces the log's content by the records in all.
 func (r *records) end(all [][]byte) error {
 	_ = r.writer.Acquire(context.Background(), 1)
 	defer r.writer.Release(1)
 	after := r.set(false)
 	if all == nil {
+		// The checkpoint was abandoned, and the log stays as it is.
 		return nil
 	}
 	if err := r.failure(); err != nil {
 		return err
 	}
+	// The checkpoint does not contain the records that were appended since begin, so
+	// they follow it.
 	err := r.calls.make(context.Background(), logReplace, func() error { return r.log.Replace(append(all, after...)...) })
 	switch {
 	case errors.Is(err, journal.ErrTooLarge):
@@ -217,20 +211,19 @@ func (r *records) end(all [][]byte) error {
 	return nil
 }
 
-// fail makes all later writes fail, because the content of the log is unknown after a failed write.
-// It returns the error of these writes.
+// fail makes all later writes fail, and returns their error.
 func (r *records) fail(cause error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.err == nil {
+		// After a failed write, the content of the log is unknown.
 		r.err = fmt.Errorf("%w: %w", ErrLog, cause)
 		close(r.broken)
 	}
 	return r.err
 }
 
-// stop waits for the running write and makes all later writes fail. They fail with
-// ErrStopped, unless an earlier error is already set.
+// stop waits for the running write and makes all later writes fail.
 func (r *records) stop() {
 	_ = r.writer.Acquire(context.Background(), 1)
 	defer r.writer.Release(1)
@@ -250,21 +243,23 @@ func (r *records) failure() error {
 }
 
 // weight returns by how much records make the log grow, in the unit of
-// Config.CheckpointEvery. Each record counts as one, and as one more for each full 16
-// KiB, because a few records with large blocks also make the log large.
+// Config.CheckpointEvery.
 func weight(all ...[]byte) (n int) {
 	const counted = 16 << 10
 	for _, record := range all {
+		// A record counts once more for each full 16 KiB, because a few records with
+		// large blocks also make the log large.
 		n += 1 + len(record)/counted
 	}
 	return n
 }
 
-// grew reports whether the log has grown enough for a new checkpoint. The records since
-// the last checkpoint must weigh at least as much as every, and at least as much as that
-// checkpoint, so that a large state is written less often. more raises both limits.
+// grew reports whether the log has grown enough for a new checkpoint. more raises the
+// limit.
 func (r *records) grew(every, more int) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	// The records must also weigh at least as much as the last checkpoint, so that a
+	// large state is written less often.
 	return r.size >= max(every, r.covered)+more
 }

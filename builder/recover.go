@@ -13,10 +13,8 @@ import (
 	"github.com/jamq/jamq/submit"
 )
 
-// recover is the main part of Open. It reads the log and brings the rollup, the
-// chain and the queue to the state after the last record. If the log is empty,
-// recover begins it with the genesis of the rollup. If another process may lead the
-// log, takeLead completes the recovery when this process leads.
+// recover is the main part of Open: it brings everything to the state after the last
+// record.
 func (e *engine) recover(ctx context.Context) error {
 	first, err := e.firstRecord(ctx)
 	if err != nil {
@@ -34,6 +32,8 @@ func (e *engine) recover(ctx context.Context) error {
 	if e.shared == nil {
 		return e.takeLead(ctx)
 	}
+	// Another process may lead the log. takeLead completes the recovery when this
+	// process leads.
 	e.note(func(h *Health) { h.Follows = true })
 	return nil
 }
@@ -55,8 +55,7 @@ func (e *engine) beginAtGenesis(ctx context.Context) error {
 	return e.beginLog(ctx, &checkpoint{final: final}, nil)
 }
 
-// takeLead completes the recovery of a builder that has followed the whole log and now leads it.
-// From now on no other process writes to the log.
+// takeLead completes the recovery of a builder that now leads its log.
 func (e *engine) takeLead(ctx context.Context) error {
 	e.hold(true)
 	if err := e.doubtIfPromoted(); err != nil {
@@ -74,8 +73,7 @@ func (e *engine) takeLead(ctx context.Context) error {
 	return e.leaveChain(ctx)
 }
 
-// recoverOperations tells the rollup that it may accept operations, because this builder
-// may write to the log from now on.
+// recoverOperations tells the rollup that it may accept operations from now on.
 func (e *engine) recoverOperations(ctx context.Context) error {
 	if err := guard(func() error { return e.host.recovered(ctx, e.save) }); err != nil {
 		return err
@@ -90,12 +88,13 @@ func (e *engine) recoverOperations(ctx context.Context) error {
 	return nil
 }
 
-// recovered returns what Network.Follow needs to begin: the JAM blocks after which the
-// feed continues, and the packages that were sent and whose blocks are not final.
+// recovered returns what Network.Follow needs to begin.
 func (e *engine) recovered() submit.Recovery {
 	found := submit.Recovery{Finalized: e.queue.Finalized(), Best: e.queue.Best(), Logger: e.log}
 	for _, info := range e.queue.Infos() {
 		for _, v := range info.Versions {
+			// The package was sent, and its block is not final, so the feed must
+			// observe it again.
 			if v.Attempts > 0 && info.State != bundlequeue.Finalized {
 				found.Out = append(found.Out, submit.Out{
 					Number: info.Number, Version: v.Version, Package: v.Package, Core: info.Core,
@@ -110,9 +109,7 @@ func (e *engine) recovered() submit.Recovery {
 	return found
 }
 
-// beginLog replaces the content of the log by a checkpoint with a new queue, which begins at the
-// block that Network.Root returns. state holds the records of Checkpointer.Checkpoint; it is nil at
-// the genesis.
+// beginLog replaces the content of the log by a checkpoint with a new queue.
 func (e *engine) beginLog(ctx context.Context, c *checkpoint, state [][]byte) (err error) {
 	var root jamq.Block
 	if err := guard(func() (err error) { root, err = e.network.Root(ctx); return err }); err != nil {
@@ -125,18 +122,18 @@ func (e *engine) beginLog(ctx context.Context, c *checkpoint, state [][]byte) (e
 	}
 	e.hold(e.doubt.lost)
 	c.config, c.doubted = encodeConfig(&e.cfg.Queue), e.doubt.lost
+	// state holds the records of Checkpointer.Checkpoint; it is nil at the genesis.
 	return e.records.end(checkpointRecords(c, state, e.queue.AppendSnapshot(nil)))
 }
 
-// beginAt sets the number of the first block of the queue. The number in the log
-// takes precedence over Config.Queue.FirstNumber, which is used only for an empty
-// log.
+// beginAt sets the number of the first block of the queue. The number in the log takes
+// precedence over Config.Queue.FirstNumber, which is used only for an empty log.
 func (e *engine) beginAt(first uint64) { e.chain.first, e.cfg.Queue.FirstNumber = first, first }
 
-// hold sets whether the builder holds back packages after a restart. If so, it makes and
-// sends none until newer JAM blocks have shown what has happened in the meantime: see
-// Config.HoldTimeout.
+// hold sets whether the builder holds back packages after a restart.
 func (e *engine) hold(restarted bool) {
+	// Newer JAM blocks must first show what has happened in the meantime: see
+	// Config.HoldTimeout.
 	e.repeating, e.requests.held = restarted, restarted
 	e.note(func(h *Health) { h.Held = restarted })
 }
@@ -159,10 +156,7 @@ func (e *engine) continueLog(ctx context.Context) error {
 	return nil
 }
 
-// reconfigure applies the configuration of this run to the queue if it differs from that
-// of the last run, and writes it to the log. A restart repeats each step under the
-// configuration that the step was made with, so this record must come before the steps of
-// this run.
+// reconfigure applies this run's configuration to the queue, and writes it to the log.
 func (e *engine) reconfigure(before []byte) error {
 	raw := encodeConfig(&e.cfg.Queue)
 	if bytes.Equal(before, raw) {
@@ -171,11 +165,13 @@ func (e *engine) reconfigure(before []byte) error {
 	if err := e.configure(raw); err != nil {
 		return fmt.Errorf("%w: the queue of the log does not continue with it: %w", ErrInvalidConfig, err)
 	}
+	// A restart repeats each step under the configuration that the step was made with,
+	// so this record must come before the steps of this run.
 	return e.records.append(append([]byte{recordConfig}, raw...))
 }
 
-// configure applies an encoded configuration to the queue. The error wraps ErrCorrupt if
-// the configuration cannot be decoded; otherwise it is an error of the queue.
+// configure applies an encoded configuration to the queue. The error wraps ErrCorrupt
+// if the configuration cannot be decoded.
 func (e *engine) configure(raw []byte) (err error) {
 	var cfg bundlequeue.Config
 	if err := json.Unmarshal(raw, &cfg); err != nil {
@@ -191,10 +187,9 @@ func (e *engine) root() (root common.Hash, err error) {
 	return root, err
 }
 
-// leaveChain carries out Config.NewChain: it undoes all blocks that are not final, because their
-// JAM chain has ended, and begins the log again with a checkpoint. openEngine has checked that the
-// rollup is a Checkpointer.
+// leaveChain carries out Config.NewChain: it undoes all blocks that are not final.
 func (e *engine) leaveChain(ctx context.Context) error {
+	// openEngine has checked that the rollup is a Checkpointer.
 	c := e.host.optional().(Checkpointer)
 
 	e.records.begin() // the records that the rollup appends meanwhile stay
@@ -247,9 +242,7 @@ func (r *replay) run() error {
 	return nil
 }
 
-// again processes the next record of the log. The first records of a log are a
-// checkpoint: again collects them, and restores the checkpoint when it is complete. It
-// passes each later record to redo.
+// again processes the next record of the log.
 func (r *replay) again(record []byte) error {
 	if len(record) == 0 {
 		return fmt.Errorf("%w: an empty record", ErrCorrupt)
@@ -258,6 +251,8 @@ func (r *replay) again(record []byte) error {
 	i := r.read
 	r.read++
 	states, parts := 1+r.start.records, 1+r.start.records+r.start.parts
+	// The first records are the checkpoint. They are collected until it is complete,
+	// and redo gets each later record.
 	if i < parts {
 		r.records.covered += weight(record)
 	}
@@ -280,13 +275,13 @@ func (r *replay) again(record []byte) error {
 	return nil
 }
 
-// begin decodes the first record of the log. This record may differ from the one
-// that firstRecord has returned, because another process may have replaced a shared
-// log in the meantime.
+// begin decodes the first record of the log.
 func (r *replay) begin(kind byte, body []byte) (err error) {
 	if kind != recordCheckpoint {
 		return fmt.Errorf("%w: it begins with a record of kind %q", ErrCorrupt, kind)
 	}
+	// This record may differ from the one that firstRecord has returned, because
+	// another process may have replaced a shared log in the meantime.
 	r.start, err = r.readCheckpoint(body)
 	return err
 }
@@ -310,8 +305,7 @@ func (r *replay) redo(kind byte, body []byte) error {
 	return fmt.Errorf("%w: a record of kind %q", ErrCorrupt, kind)
 }
 
-// stepAgain repeats a step of the queue from a record, and its consequences in the chain
-// and the rollup.
+// stepAgain repeats a step of the queue, and its consequences in chain and rollup.
 func (r *replay) stepAgain(body []byte) error {
 	now, ev, err := bundlequeue.DecodeRecord(body)
 	if err != nil {
@@ -328,8 +322,6 @@ func (r *replay) stepAgain(body []byte) error {
 }
 
 // restore sets the queue, the chain and the rollup to the state of the checkpoint.
-// The error wraps ErrDiverged or ErrOtherRollup if the root of the rollup then
-// differs from the root of the checkpoint's newest block.
 func (r *replay) restore() error {
 	r.config = r.start.config
 	r.doubt.set(r.start.doubted)
@@ -351,6 +343,8 @@ func (r *replay) restore() error {
 			return fmt.Errorf("builder: restore a checkpoint: %w", err)
 		}
 	}
+	// The root shows whether the rollup is in the state that it had when the checkpoint
+	// was made.
 	have, err := r.root()
 	switch {
 	case err != nil || have == want:
@@ -363,11 +357,11 @@ func (r *replay) restore() error {
 	return fmt.Errorf("%w: Restore of the last checkpoint does not lead to the state that Checkpoint had: have %s, want %s", ErrDiverged, have, want)
 }
 
-// catchUp calls the rollup until it has followed the chain: Apply and Undo for all
-// tasks, then Final for the blocks that have become final. Unlike the worker, it
-// does not repeat a call that has failed. Open or Run returns the error instead.
+// catchUp calls the rollup until it has followed the chain.
 func (e *engine) catchUp(ctx context.Context) error {
 	for t, some := e.chain.next(); some; t, some = e.chain.next() {
+		// Unlike the worker, this does not repeat a call that has failed: Open or Run
+		// returns the error.
 		if err := e.carry(ctx, t); err != nil {
 			return fmt.Errorf("builder: block %d: %w", t.block.Number, err)
 		}

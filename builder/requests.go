@@ -12,8 +12,8 @@ import (
 )
 
 // requests tracks the work on the effects Build and Send, with which the queue requests
-// that a package is made or sent. Except for work, the fields are used only inside inTurn
-// or while Open recovers.
+// that a package is made or sent. Except for work, the fields are used only inside
+// inTurn or while Open recovers.
 type requests struct {
 	working map[uint64]struct{} // tickets of the requests whose goroutine runs
 	held    bool                // no package is made or sent yet after a restart
@@ -21,11 +21,11 @@ type requests struct {
 	work    sync.WaitGroup      // counts the goroutines that make or send packages
 }
 
-// act begins the work that a Build or Send effect requests. It does nothing while
-// the builder waits after a restart, is paused or is stopped. The request then
-// stays open in the queue until actOnOpen, or a restart, begins the work.
+// act begins the work that a Build or Send effect requests.
 func (e *engine) act(effect bundlequeue.Effect) {
 	if e.requests.held || e.requests.paused != nil || e.ctx.Err() != nil {
+		// The request stays open in the queue until actOnOpen, or a restart, begins the
+		// work.
 		return
 	}
 	switch r := effect.(type) {
@@ -52,21 +52,21 @@ func (e *engine) actOnOpen() {
 	}
 }
 
-// release ends the wait after a restart, and begins the work that the queue has requested in the
-// meantime. It does nothing while the log may lack records.
+// release ends the wait after a restart, unless the log may lack records.
 func (e *engine) release() {
 	if !e.requests.held || e.doubt.lost {
 		return
 	}
 	e.requests.held = false
 	e.note(func(h *Health) { h.Held = false })
+	// The queue has requested packages in the meantime.
 	e.actOnOpen()
 }
 
-// endHold ends the wait after a restart, because Config.HoldTimeout has passed. If
-// records may be lost, the wait goes on, because it needs a recent JAM block. If there
-// was none yet, endHold tells the operator.
+// endHold ends the wait after a restart, because Config.HoldTimeout has passed.
 func (e *engine) endHold() {
+	// If records may be lost, the wait goes on until a recent JAM block arrives. There
+	// was none yet, so tell the operator.
 	if e.doubt.lost && !e.doubt.seen {
 		e.log.Error("builder: it makes no package, because the log may have lost records, and no recent JAM block shows how long it has to wait; check the clock of this machine and the JAM node, or resume the builder if nothing was lost", "slots", -e.ahead(e.queue.Best().Slot))
 	}
@@ -81,8 +81,7 @@ func (e *engine) pause(err error) {
 	e.log.Error("builder: it is paused, and makes and sends no packages until it is resumed", "err", err)
 }
 
-// unpause ends the pause after a fatal error, and starts to work on the queue's requests that are
-// still open.
+// unpause ends the pause after a fatal error, and works on the open requests.
 func (e *engine) unpause() {
 	if e.requests.paused == nil {
 		return
@@ -93,8 +92,7 @@ func (e *engine) unpause() {
 	e.actOnOpen()
 }
 
-// build makes the package that the queue has requested, and answers the queue with Built or
-// BuildFailed.
+// build makes the package that the queue has requested, and answers the queue.
 func (e *engine) build(r bundlequeue.Build) {
 	ctx, cancel := context.WithTimeout(e.ctx, e.cfg.BuildTimeout)
 	defer cancel()
@@ -110,9 +108,7 @@ func (e *engine) build(r bundlequeue.Build) {
 	e.answer(r.Ticket, nil, func() error { return e.stepBuilt(&built) })
 }
 
-// stepBuilt passes a finished package to the queue, and records in Health whether the
-// queue can use it. If the package does not meet the request, stepBuilt reports the build
-// as failed to the queue. A package that was dead when it was ready counts as ErrUseless.
+// stepBuilt passes a finished package to the queue, and records whether it is of use.
 func (e *engine) stepBuilt(built *bundlequeue.Built) error {
 	err := e.step(*built)
 	switch {
@@ -120,6 +116,8 @@ func (e *engine) stepBuilt(built *bundlequeue.Built) error {
 		e.log.Error("builder: Network.Pack made a package that the queue did not ask for", "package", built.Package, "err", err)
 		e.noteBuildOutcome(err)
 		return e.step(bundlequeue.BuildFailed{Ticket: built.Ticket})
+	// The queue has accepted the answer and dropped the package, because it was dead
+	// when it was ready.
 	case err == nil && !e.queue.Holds(built.Package):
 		e.noteBuildOutcome(fmt.Errorf("%w: %s, anchored at %s", ErrUseless, built.Package, built.Context.Anchor))
 	default:
@@ -128,14 +126,14 @@ func (e *engine) stepBuilt(built *bundlequeue.Built) error {
 	return err
 }
 
-// pack makes a package. It first waits until the rollup has applied the block,
-// because only that second execution confirms the root of the proposal. No package
-// may be sent with a root that the rollup cannot reproduce.
+// pack makes a package.
 func (e *engine) pack(ctx context.Context, r *bundlequeue.Build) (built bundlequeue.Built, err error) {
 	header, err := readBlock(r.Bundle)
 	if err != nil {
 		return built, err
 	}
+	// Only this second execution confirms the root of the proposal. No package may be
+	// sent with a root that the rollup cannot reproduce.
 	b, err := e.awaitApplied(ctx, &header)
 	if err != nil {
 		return built, err
@@ -152,9 +150,8 @@ func (e *engine) pack(ctx context.Context, r *bundlequeue.Build) (built bundlequ
 	return bundlequeue.Built{Ticket: r.Ticket, Package: pkg.Hash, Context: pkg.Context, Bundle: appendPackage(nil, &pkg)}, err
 }
 
-// awaitApplied waits until the rollup has applied a block, and returns the block with its
-// body, which header lacks. It returns an error if the block is no longer in the chain,
-// or if ctx ends.
+// awaitApplied waits until the rollup has applied a block, and returns it with its
+// body.
 func (e *engine) awaitApplied(ctx context.Context, header *block) (block, error) {
 	for {
 		b, there, applied, moved := e.chain.find(header.commitment)
@@ -172,9 +169,7 @@ func (e *engine) awaitApplied(ctx context.Context, header *block) (block, error)
 	}
 }
 
-// send waits until the sending window opens, sends a package once, and answers the queue with the
-// outcome. If the builder stops or is paused in the meantime, the request stays open without an
-// answer.
+// send waits for the sending window, sends a package once, and answers the queue.
 func (e *engine) send(r bundlequeue.Send) {
 	if !e.sleepUntil(e.window().NextOpen(time.Now())) || !e.stillActs(r.Ticket) {
 		return
@@ -195,18 +190,17 @@ func (e *engine) send(r bundlequeue.Send) {
 	e.answer(r.Ticket, err, func() error { return e.step(sent) })
 }
 
-// answer reports the outcome of a request to the queue by calling step. If the outcome is
-// a fatal error, answer first pauses the builder, so that the effects of step begin no
-// new work. If the queue has canceled the request in the meantime, step returns
-// ErrNotExpected, which answer ignores.
+// answer reports the outcome of a request to the queue by calling step.
 func (e *engine) answer(ticket uint64, outcome error, step func() error) {
 	err := e.inTurn(e.ctx, func() error {
 		delete(e.requests.working, ticket)
 		if outcome != nil && submit.ClassOf(outcome) == submit.Fatal {
+			// Pause first, so that the effects of step begin no new work.
 			e.pause(outcome)
 		}
 		return step()
 	})
+	// ErrNotExpected means that the queue has canceled the request in the meantime.
 	if err != nil && !errors.Is(err, bundlequeue.ErrNotExpected) && e.ctx.Err() == nil {
 		e.log.Error("builder: the queue refuses the outcome of a request", "err", err)
 	}
@@ -224,12 +218,12 @@ func (e *engine) sleepUntil(t time.Time) bool {
 	}
 }
 
-// stillActs reports whether the builder may continue the work on a request. If the
-// builder is paused, stillActs removes the request's ticket from working, so that unpause
-// can begin the work again.
+// stillActs reports whether the builder may continue the work on a request.
 func (e *engine) stillActs(ticket uint64) (acts bool) {
 	err := e.inTurn(e.ctx, func() error {
 		if acts = e.requests.paused == nil; !acts {
+			// The builder is paused. Without this entry, unpause can begin the work
+			// again.
 			delete(e.requests.working, ticket)
 		}
 		return nil

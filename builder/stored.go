@@ -17,13 +17,14 @@ import (
 // This file contains the encodings of blocks, packages and checkpoints in the log.
 // The queue also stores blocks and packages in these encodings.
 
-// encode returns the encoding of the body of a block. The error wraps ErrCodec if a
-// restart could not read the same body from the encoding.
+// encode returns the encoding of a block's body.
 func (e *engine) encode(body any) (raw []byte, err error) {
 	err = guard(func() (err error) {
 		if raw, err = e.host.encode(body); err != nil {
 			return err
 		}
+		// A restart must read the same body from the encoding, or the error wraps
+		// ErrCodec.
 		again, err := e.host.decode(raw)
 		if err != nil {
 			return fmt.Errorf("%w: %w", ErrCodec, err)
@@ -68,9 +69,9 @@ func readPackage(raw []byte) (p Package, err error) {
 	return p, r.Done()
 }
 
-// appendBlock appends the encoding of a block. The body must be encoded already,
-// because no code of the host may run while blocks are appended.
+// appendBlock appends the encoding of a block, whose body must be encoded already.
 func appendBlock(to []byte, b *block) []byte {
+	// No code of the host may run here, so the body is not encoded again.
 	return wire.AppendBytes(appendRoots(to, b), b.raw)
 }
 
@@ -118,8 +119,8 @@ var ErrVersion = errors.New("builder: the log has another version; drain the bui
 var ErrCorrupt = errors.New("builder: the log is corrupt")
 
 // checkpoint is the first record of a log. It contains the chain, the configuration of
-// the queue, and the counts of the records that follow, with the state of the rollup and
-// the snapshot of the queue.
+// the queue, and the counts of the records that follow, with the state of the rollup
+// and the snapshot of the queue.
 type checkpoint struct {
 	serial  uint64
 	noted   uint64 // number of the last event
@@ -133,8 +134,7 @@ type checkpoint struct {
 	blocks  []block
 }
 
-// checkpointRecords returns all records of a checkpoint: the first one, the state of the rollup,
-// and a snapshot of the queue in parts.
+// checkpointRecords returns all records of a checkpoint, for the log.
 func checkpointRecords(c *checkpoint, state [][]byte, queue []byte) [][]byte {
 	const partSize = 1 << 20 // logs limit the size of a record
 	parts := slices.Collect(slices.Chunk(queue, partSize))

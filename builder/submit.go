@@ -75,8 +75,7 @@ func (e *engine) Busy() error {
 	return nil
 }
 
-// save writes to the log all changes that the rollup has made before the call. When it
-// returns nil, the changes are durable.
+// save makes all earlier changes of the rollup durable, by writing them to the log.
 func (e *engine) save() error {
 	e.wake() // a block can be made of the changes meanwhile
 	return e.records.append()

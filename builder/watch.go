@@ -24,8 +24,8 @@ type Event struct {
 	Effect bundlequeue.Effect
 }
 
-// keptEvents is the minimum number of events that a builder keeps in memory for Watch. It
-// keeps the newest events, and up to twice this number.
+// keptEvents is the minimum number of events that a builder keeps in memory for Watch.
+// It keeps the newest events, and up to twice this number.
 const keptEvents = 4096
 
 // Watch follows the builder for a user interface or a log. It calls f at once, and
@@ -66,8 +66,7 @@ func (e *engine) Watch(ctx context.Context, after uint64, f func(events []Event,
 	}
 }
 
-// note adds the effects of a step of the queue to the events, and wakes the goroutines in Watch.
-// The caller holds c.mu.
+// note adds effects to the events for Watch. The caller holds c.mu.
 func (c *chain) note(now time.Time, effects []bundlequeue.Effect) {
 	for _, effect := range effects {
 		switch e := effect.(type) {
@@ -92,12 +91,11 @@ func (c *chain) note(now time.Time, effects []bundlequeue.Effect) {
 	}
 }
 
-// since returns the events with numbers above after that are still in memory, the number
-// of the newest event, and the heads. The channel moved is closed when there are new
-// events or the heads may have changed.
+// since returns the kept events after a number, the newest number, and the heads.
 func (c *chain) since(after uint64) (events []Event, end uint64, heads canonical.Heads, moved <-chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	// moved is closed when there are new events, or when the heads may have changed.
 	kept := uint64(len(c.events))
 	fresh := min(c.noted-min(after, c.noted), kept)
 	return slices.Clone(c.events[kept-fresh:]), c.noted, c.heads(), c.moved

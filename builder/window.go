@@ -72,6 +72,7 @@ func (w Window) NextOpen(t time.Time) time.Time {
 	if opens := next.Add(-w.Opens); !opens.Before(t) {
 		return opens
 	}
-	// The window of this slot has closed already, so the next one is that of the next slot.
+	// The window of this slot has closed already, so wait for the window of the next
+	// slot.
 	return next.Add(w.Clock.SlotDuration - w.Opens)
 }

@@ -12,11 +12,7 @@ import (
 	"github.com/jamq/jamq/journal"
 )
 
-// work is the worker: the goroutine of Run that makes all calls of the rollup
-// except Admit, TakeChanges and Payload. It first makes the rollup follow the log;
-// when the rollup has caught up, the worker lets it propose blocks. If a call
-// fails, the worker repeats it after Config.Retry. work returns when ctx ends, or
-// with an error that wraps ErrLog or ErrDiverged.
+// work runs the worker, the goroutine that makes the rollup follow the log.
 func (e *engine) work(ctx context.Context) error {
 	retry := time.NewTimer(0)
 	defer retry.Stop()
@@ -46,14 +42,10 @@ func (e *engine) work(ctx context.Context) error {
 	}
 }
 
-// workOnce does one piece of work. If a block must still be applied or undone, it makes
-// that call. Otherwise it calls Final, makes a checkpoint if one is due, and produces a
-// new block. It reports whether it should be called again at once.
-//
-// Failures of Final, Propose, Codec and Checkpoint are logged and not returned. If
-// workOnce returns an error, the worker must not do anything else first: Apply, Undo or
-// Root has failed, the log has failed, or the builder stops.
+// workOnce does one piece of work, and reports whether there may be more.
 func (e *engine) workOnce(ctx context.Context) (more bool, err error) {
+	// The rollup first follows the log: it applies or undoes a block. After an error,
+	// the worker must do nothing else before that call has succeeded.
 	if t, some := e.chain.next(); some {
 		if err := e.carry(ctx, t); err != nil {
 			return false, err
@@ -74,6 +66,8 @@ func (e *engine) workOnce(ctx context.Context) (more bool, err error) {
 	if err == nil || ctx.Err() != nil {
 		return more, err
 	}
+	// A failure to make a block is only logged, because the rollup can still follow the
+	// log.
 	if errors.Is(err, ErrIdle) {
 		e.chain.idle()
 	} else {
@@ -83,15 +77,14 @@ func (e *engine) workOnce(ctx context.Context) (more bool, err error) {
 	return false, nil
 }
 
-// carry calls Apply or Undo for a task, and compares the root of the rollup with the root
-// in the log. If the roots differ, the error wraps ErrDiverged and the builder stops.
-// After any other error the worker calls carry again. If Apply or Undo had already
-// succeeded by then, because only Root panicked, the second call does not repeat it.
+// carry calls Apply or Undo, and compares the rollup's root with that in the log.
 func (e *engine) carry(ctx context.Context, t task) error {
 	want := t.block.Root
 	if t.kind == undo {
 		want = t.block.PreRoot
 	}
+	// If only Root panicked in an earlier call, Apply or Undo has already succeeded and
+	// must not run twice.
 	if !e.carried {
 		if err := e.call(ctx, t); err != nil {
 			return err
@@ -122,13 +115,13 @@ func (e *engine) callFinal(ctx context.Context, block block) error {
 	return e.calls.make(ctx, "Rollup.Final", func() error { return e.host.final(ctx, block) })
 }
 
-// finish calls Final for the blocks that have become final, in order. If a call
-// fails, it is repeated after Config.Retry. In the meantime the next final blocks
-// and the next checkpoint have to wait, but new blocks do not.
+// finish calls Final for the blocks that have become final, in order.
 func (e *engine) finish(ctx context.Context) {
 	for block, some := e.chain.nextFinal(); some && !time.Now().Before(e.finalAt); block, some = e.chain.nextFinal() {
 		if err := e.callFinal(ctx, block); err != nil {
 			e.log.Error("builder: Final failed; it is called again", "block", block.Number, "err", err)
+			// The next final blocks and the next checkpoint wait for this call. New
+			// blocks do not.
 			e.finalAt = time.Now().Add(e.cfg.Retry)
 			return
 		}
@@ -136,13 +129,7 @@ func (e *engine) finish(ctx context.Context) {
 	}
 }
 
-// produce lets the rollup propose a block and puts the block into the queue. The
-// record of this step contains the block, so that a crash cannot separate the
-// block, its operations and its position in the queue. If an earlier block has
-// failed in the meantime, produce discards the proposal.
-//
-// It reports whether the worker should continue at once, either because there is a
-// new block or because the rollup must first follow the log.
+// produce lets the rollup propose a block and puts the block into the queue.
 func (e *engine) produce(ctx context.Context) (made bool, err error) {
 	var can bool
 	if err := e.inTurn(ctx, func() error { can = e.queue.CanEnqueue(); return nil }); err != nil || !can {
@@ -171,6 +158,8 @@ func (e *engine) produce(ctx context.Context) (made bool, err error) {
 	}
 	commit(&block, parent.commitment)
 	e.proposed.Store(&block)
+	// The record of this step contains the block, so that a crash cannot separate the
+	// block, its operations and its position in the queue.
 	enqueue := bundlequeue.Enqueue{
 		Number: block.Number, Commitment: block.commitment, Parent: parent.commitment, Bundle: appendBlock(nil, &block),
 	}
@@ -181,10 +170,11 @@ func (e *engine) produce(ctx context.Context) (made bool, err error) {
 	return err == nil, err
 }
 
-// checkSize returns an error that wraps ErrTooLarge if a block or a package is
-// larger than a quarter of the maximum size of a record, which leaves enough room
-// for the other fields of the record.
+// checkSize returns an error that wraps ErrTooLarge if a block or a package is too
+// large.
 func checkSize(name string, number uint64, size int) error {
+	// A quarter of the largest record leaves enough room for the other fields of the
+	// record.
 	const most = journal.MaxRecord / 4
 	if size > most {
 		return fmt.Errorf("%w: %s %d has %d bytes, want at most %d", ErrTooLarge, name, number, size, most)
@@ -192,12 +182,13 @@ func checkSize(name string, number uint64, size int) error {
 	return nil
 }
 
-// propose calls Propose. If an earlier block fails during the call, the proposal is
-// worthless, so follow cancels the context of the call.
+// propose calls Propose, and lets follow cancel the call.
 func (e *engine) propose(ctx context.Context, number uint64) (body any, root common.Hash, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	e.mu.Lock()
+	// If an earlier block fails during the call, the proposal is worthless, and follow
+	// cancels its context.
 	e.interrupt, e.interrupted = cancel, false
 	e.mu.Unlock()
 	err = e.calls.make(ctx, "Rollup.Propose", func() (err error) {

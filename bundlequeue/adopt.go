@@ -2,10 +2,7 @@ package bundlequeue
 
 import "fmt"
 
-// adopt processes an Adopt event: JAM has accumulated the oldest bundle that is not
-// final, with a package that the queue does not know. adopt makes that bundle final and
-// removes it at once, together with all bundles before it. If the bundle stayed, the next
-// bundle would have to name one of the known packages as a prerequisite.
+// adopt makes a bundle final that JAM has accumulated with an unknown package.
 func (q *Queue) adopt(ev Adopt) error {
 	it := q.at(q.active)
 	if it == nil || it.number != ev.Number || it.state == Reserved {
@@ -16,6 +13,8 @@ func (q *Queue) adopt(ev Adopt) error {
 	}
 	q.makeFinal(it, Changed{Package: ev.Package, At: q.view.Finalized()})
 	q.plan(it)
+	// Forget the bundle at once, and all before it. If it stayed, the next bundle would
+	// have to name one of its known packages as a prerequisite.
 	for q.firstPlace < q.active {
 		q.retireFirst()
 	}

@@ -9,19 +9,17 @@ import (
 	"github.com/jamq/jamq/anchor/chainview"
 )
 
-// mayBuild reports whether a new package for a bundle may be requested now. It returns
-// false if the bundle is reserved, given up or failed, and while the bundle waits after a
-// failed or useless build. It does not check that no chain may accumulate two packages of
-// a bundle (promise B1), because admissible does.
+// mayBuild reports whether the bundle is ready for a new package.
 func (q *Queue) mayBuild(it *item) bool {
 	t := it.troubles()
+	// After a useless build, the next one waits for another block. admissible makes
+	// sure that no chain accumulates two packages of the bundle (promise B1).
 	return it.state != Reserved && !q.ended(it) && q.now >= it.notBefore &&
 		(t.untilBest.IsZero() || t.untilBest != q.view.Best().Hash) &&
 		(t.untilFinal.IsZero() || t.untilFinal != q.view.Finalized().Hash)
 }
 
-// build requests a new package for a bundle from the host, if the safety rule
-// permits one and a core is free.
+// build requests a new package from the host, if that is safe and a core is free.
 func (q *Queue) build(it *item) {
 	if !q.mayBuild(it) {
 		return
@@ -58,10 +56,10 @@ func (q *Queue) buildEffect(it *item, at, minAnchor anchor.Point, offset int) Bu
 	}
 }
 
-// anchorAgain chooses a new anchor for a build request that was still open at a restart,
-// because the first anchor may have left the best chain in the meantime. When the host
-// answers, built checks whether the package still fits.
+// anchorAgain chooses a new anchor for a build request that was open at a restart.
 func (q *Queue) anchorAgain(it *item) (at, least anchor.Point, offset int) {
+	// The first anchor may have left the best chain in the meantime. When the host
+	// answers, built checks whether the package still fits.
 	least, _ = q.allDead(it)
 	if r := it.request; !r.minAnchor.IsZero() {
 		if _, onBest := q.view.Locate(r.minAnchor.Hash); onBest {
@@ -70,18 +68,14 @@ func (q *Queue) anchorAgain(it *item) (at, least anchor.Point, offset int) {
 	}
 	at, offset, ok := q.anchorAt(least, q.offset(it))
 	if !ok {
-		// No block is suitable as an anchor yet. The host waits for the next block, or answers with
-		// BuildFailed.
+		// No block can be an anchor yet. The host waits for the next block, or answers
+		// with BuildFailed.
 		return later(least, q.view.Best()), least, 1
 	}
 	return at, least, offset
 }
 
-// offset returns how many blocks behind the newest block the anchor of a bundle's
-// package should be. Package anchor chooses it, because both extremes are bad: a
-// package with an old anchor may expire before it is reported, and a new anchor may
-// be lost in a reorg. Blocks that pass during a build delay the report just as
-// other bundles in front of this bundle do, so offset counts them in the same way.
+// offset returns how many blocks behind the newest block a package's anchor should be.
 func (q *Queue) offset(it *item) int {
 	ahead, inUse := 0, q.cores.inUse()
 	for i := range q.cores.list {
@@ -89,15 +83,18 @@ func (q *Queue) offset(it *item) int {
 			ahead++
 		}
 	}
+	// Blocks that pass during a build delay the report just as the bundles in front of
+	// this bundle do, so count them in the same way.
 	ahead += q.buildBlocks() * inUse
+	// Both extremes are bad: a package with an old anchor may expire before it is
+	// reported, and a new anchor may be lost in a reorg.
 	return anchor.Best(&q.cfg.Spec, q.delays.Estimate(), ahead, inUse)
 }
 
 // buildMemory is the number of builds that buildBlocks considers.
 const buildMemory = 8
 
-// buildBlocks returns how many blocks a build is expected to take: the maximum of the last builds.
-// Operators see it as [Stats].BuildBlocks.
+// buildBlocks returns how many blocks a build may take: the maximum of the last builds.
 func (q *Queue) buildBlocks() int {
 	blocks := 0
 	for _, b := range q.buildTimes {
@@ -106,26 +103,25 @@ func (q *Queue) buildBlocks() int {
 	return blocks
 }
 
-// noteReorgs marks the open build requests whose minAnchor, the oldest block that the
-// host may use as the anchor, has left the best chain. For such a request, an older
-// anchor in the host's answer does not count as a mistake of the host.
+// noteReorgs marks the open build requests whose minAnchor has left the best chain.
 func (q *Queue) noteReorgs() {
 	// The loop may run in any order: each request is changed by itself.
 	for _, it := range q.builds {
 		if r := it.request; !r.reorged && !r.minAnchor.IsZero() {
 			_, onBest := q.view.Locate(r.minAnchor.Hash)
+			// An older anchor in the answer to this request is then no mistake of the
+			// host.
 			r.reorged = !onBest
 		}
 	}
 }
 
-// learnBuild records how many blocks a build took, so that the anchors of later
-// packages are chosen new enough. A failed build counts only if it took longer than
-// the earlier builds, because it may have failed for exactly that reason: its
-// anchor expired during the build.
+// learnBuild records how many blocks a build took, for the anchors of later packages.
 func (q *Queue) learnBuild(r *request, failed bool) {
 	best := q.view.Best().Height
 	took := int(min(best-min(best, r.best.Height), uint64(q.cfg.Spec.RecentHistory)))
+	// A failed build counts only if it took longer than the earlier builds: it may have
+	// failed because its anchor expired during the build.
 	if failed && took <= q.buildBlocks() {
 		return
 	}
@@ -135,10 +131,7 @@ func (q *Queue) learnBuild(r *request, failed bool) {
 	q.buildTimes = append(q.buildTimes, took)
 }
 
-// built processes the package in the host's answer to a build request. It returns an
-// error if the host has made a mistake. If the package can no longer be accumulated
-// because the chain moved on during the build, built discards the package without an
-// error and emits a Died effect with the reason.
+// built processes the package in the host's answer to a build request.
 func (q *Queue) built(now instant, ev Built) error {
 	it := q.builds[ev.Ticket]
 	if it == nil {
@@ -146,6 +139,8 @@ func (q *Queue) built(now instant, ev Built) error {
 	}
 	r := it.request
 	at, onBest := q.view.Locate(ev.Context.Anchor)
+	// An error means that the host has made a mistake. The request then stays open for
+	// another answer.
 	if err := q.checkBuilt(it, at, onBest, &ev); err != nil {
 		return err
 	}
@@ -160,6 +155,8 @@ func (q *Queue) built(now instant, ev Built) error {
 	q.learnBuild(r, false)
 	q.touch(it)
 	q.closeRequest(it)
+	// The chain may have moved on during the build, so that the package can no longer
+	// be accumulated. That is no mistake: discard it, and build another one.
 	switch {
 	case !onBest:
 		q.discard(it, r, ev.Package, anchor.OtherFork, q.view.Best())
@@ -180,8 +177,8 @@ func (q *Queue) built(now instant, ev Built) error {
 	return nil
 }
 
-// checkBuilt returns an error if the package must not be sent, but only for reasons that
-// the host could have known, for example that it lacks a prerequisite.
+// checkBuilt returns an error if the package has a fault that the host could have
+// avoided.
 func (q *Queue) checkBuilt(it *item, at anchor.Point, onBest bool, ev *Built) error {
 	r := it.request
 	for _, need := range r.prerequisites {
@@ -210,13 +207,12 @@ func (q *Queue) checkBuilt(it *item, at anchor.Point, onBest bool, ev *Built) er
 	return fmt.Errorf("%w: bundle %d is anchored at height %d, want at least %d, at which its earlier versions are dead", ErrInadmissible, it.number, at.Height, r.minAnchor.Height)
 }
 
-// discard drops a package that was already dead when it was built, and that was
-// therefore never sent. The next build may start as soon as it can result in a
-// different package. If the lookup anchor was too old (D3), this needs another
-// finalized block, because lookup anchors are final blocks. For all other reasons,
-// another best block is enough.
+// discard drops a package that was already dead when it was built.
 func (q *Queue) discard(it *item, r *request, pkg jamq.PackageHash, reason anchor.Reason, at anchor.Point) {
 	q.noteUseless(it, reason)
+	// The next build starts as soon as it can give a different package. Lookup anchors
+	// are final blocks, so after LookupExpired (D3) it needs another final block.
+	// Otherwise another best block is enough.
 	if reason == anchor.LookupExpired {
 		it.inTrouble().untilFinal = r.final
 	} else {
@@ -225,8 +221,7 @@ func (q *Queue) discard(it *item, r *request, pkg jamq.PackageHash, reason ancho
 	q.emit(Died{Number: it.number, Version: r.version, Package: pkg, Reason: reason, At: at, Unsent: true})
 }
 
-// noteUseless counts a package that died before it could be sent. It also stores the
-// reason, so that operators see in [Delay] why the bundle makes no progress.
+// noteUseless counts a package that died before it was sent, and its reason for Delay.
 func (q *Queue) noteUseless(it *item, reason anchor.Reason) {
 	t := it.inTrouble()
 	t.useless++
@@ -234,8 +229,7 @@ func (q *Queue) noteUseless(it *item, reason anchor.Reason) {
 	q.total.Useless++
 }
 
-// buildFailed processes a BuildFailed event: the bundle is built again after a delay, which doubles
-// with each consecutive failure.
+// buildFailed processes a BuildFailed event.
 func (q *Queue) buildFailed(now instant, ev BuildFailed) error {
 	it := q.builds[ev.Ticket]
 	if it == nil {
@@ -246,6 +240,7 @@ func (q *Queue) buildFailed(now instant, ev BuildFailed) error {
 	q.closeRequest(it)
 	t := it.inTrouble()
 	t.failed++
+	// The wait doubles with each consecutive failure.
 	it.notBefore = now + q.cfg.backoff(t.failed, it.number)
 	q.total.BuildsFailed++
 	return nil
@@ -259,15 +254,14 @@ func (q *Queue) closeRequest(it *item) {
 	}
 }
 
-// prune forgets the packages of a bundle that no chain can accumulate, so that memory
-// stays bounded no matter how often the bundle is rebuilt. It keeps those that count as
-// losses. It remembers the latest block at which a forgotten package died, because later
-// packages must not be anchored before that block.
+// prune forgets packages that no chain can accumulate, except losses.
 func (q *Queue) prune(it *item) {
 	it.versions = slices.DeleteFunc(it.versions, func(v *version) bool {
 		if v.lost || !q.finallyDead(v) {
 			return false
 		}
+		// Later packages must not be anchored before the block at which a forgotten
+		// package died.
 		if since := v.trace.Status().DeadSince; it.deadSince == nil || since.Height > it.deadSince.Height {
 			it.deadSince = &since
 		}

@@ -42,8 +42,7 @@ func (q *Queue) Check() error {
 	return nil
 }
 
-// checkPlaces checks that the bundles are in the order of their numbers, because the queue finds
-// bundles by binary search.
+// checkPlaces checks that bundles are sorted by number, for binary search.
 func (q *Queue) checkPlaces() error {
 	if q.active < q.firstPlace || q.active > q.end() || q.frontier > q.end() {
 		return fmt.Errorf("%w: places %d and %d, want %d to %d", ErrInvariant, q.active, q.frontier, q.firstPlace, q.end())
@@ -117,8 +116,8 @@ func (q *Queue) checkItem(it *item, i int) error {
 	return nil
 }
 
-// checkTurn checks that a bundle is in the right heap, waiting or due, and at the right
-// position. A bundle in the wrong heap would be built or sent at the wrong time.
+// checkTurn checks that a bundle is in the right heap and at the right position. A
+// bundle in the wrong heap would be built or sent at the wrong time.
 func (q *Queue) checkTurn(it *item) error {
 	if it.waiting != (it.state < Guaranteed && !it.holdsCore) || it.waiting && !it.turn.Queued() {
 		return fmt.Errorf("bundle %d is %v, holds a core: %v, waits for one: %v", it.number, it.state, it.holdsCore, it.waiting)

@@ -2,29 +2,29 @@ package bundlequeue
 
 import "time"
 
-// jitter is how far the clock may go back without consequences: the queue then acts
-// as if no time had passed. If the clock goes back further, the queue assumes that
-// the earlier readings were wrong and that the new one is right.
+// jitter is how far the clock may go back without consequences: the queue then acts as
+// if no time had passed. If the clock goes back further, the queue assumes that the
+// earlier readings were wrong and that the new one is right.
 const jitter = instant(time.Second)
 
 func instantOf(t time.Time) instant { return instant(t.UnixNano()) }
 
 func (i instant) time() time.Time { return time.Unix(0, int64(i)).UTC() }
 
-// readClock returns the time that the queue uses for an event. This is now or, if the
-// clock went back by at most jitter, the time of the last event.
+// readClock returns the time that the queue uses for an event.
 func (q *Queue) readClock(now time.Time) instant {
 	at := instantOf(now)
 	if at >= q.now-jitter {
+		// The clock went back by at most jitter: act as if no time had passed.
 		return max(at, q.now)
 	}
 	return at
 }
 
-// clockWentBack shortens every wait to the longest wait that could begin now. The
-// deadlines were computed from readings of a wrong clock, so they may be far in the
-// future and would stop the queue until then.
+// clockWentBack shortens every wait to the longest wait that could begin now.
 func (q *Queue) clockWentBack(now instant) {
+	// The deadlines come from readings of a wrong clock. They may be far in the future,
+	// and would stop the queue until then.
 	wait := instant(max(q.cfg.SubmitRetryInterval, q.cfg.BackoffMax+q.cfg.BackoffMax/8))
 	for place := q.active; place < q.end(); place++ {
 		it := q.at(place)

@@ -9,10 +9,9 @@ import (
 	"github.com/jamq/jamq/internal/wire"
 )
 
-// The functions in this file make sure that a bundle is never enqueued if it was
-// executed on a block that has failed. Such a bundle can have the right number,
-// because numbers are used again after a failure, so the queue recognizes blocks by
-// their commitments.
+// The functions in this file refuse a bundle that was executed on a block that has
+// failed. Such a bundle can have the right number, because numbers are used again after
+// a failure, so the queue recognizes blocks by their commitments.
 
 // spent is the commitment of a failed bundle, which no later bundle may use.
 type spent struct {
@@ -20,31 +19,32 @@ type spent struct {
 	place      uint64 // position of the failed bundle in the queue
 }
 
-// maxSpent is how many commitments of failed bundles the queue remembers at most, so that
-// memory stays bounded. It forgets the oldest first.
+// maxSpent is how many commitments of failed bundles the queue remembers at most, so
+// that memory stays bounded. It forgets the oldest first.
 const maxSpent = 1 << 14
 
-// checkCommitments checks whether a bundle may be enqueued at the given position:
-// its commitment must be new, and the bundle must have been executed on the bundle
-// before that position. A commitment of zero is unknown and passes the check.
+// checkCommitments checks that a bundle may be enqueued at the given position.
 func (q *Queue) checkCommitments(place uint64, ev *Enqueue) error {
 	var none common.Hash
+	// The commitment must be new, so that it identifies one execution of one block. A
+	// commitment of zero is unknown and passes all checks.
 	if q.isUsed(ev.Commitment) || ev.Commitment != none && ev.Commitment == ev.Parent {
 		return fmt.Errorf("%w: %s, for bundle %d", ErrCommitmentUsed, ev.Commitment, ev.Number)
 	}
+	// The bundle must have been executed on the bundle before it in the queue.
 	head, parentUsed := q.commitmentBefore(place), q.isUsed(ev.Parent)
 	if ev.Parent != none && ev.Parent != head && (head != none || parentUsed) {
 		return fmt.Errorf("%w: bundle %d was executed on %s, want %s", ErrWrongParent, ev.Number, ev.Parent, head)
 	}
+	// The number was reserved, and the next bundle was already executed on the block
+	// that the host promised for it.
 	if it := q.at(place); it != nil && it.awaited != nil && ev.Commitment != none && ev.Commitment != *it.awaited {
 		return fmt.Errorf("%w: bundle %d is %s, want %s, on which the next one was executed", ErrWrongParent, ev.Number, ev.Commitment, *it.awaited)
 	}
 	return nil
 }
 
-// commitmentBefore returns the commitment of the bundle before the given position, which
-// a bundle at that position must have been executed on. It returns zero if the host has
-// not given one.
+// commitmentBefore returns the commitment of the bundle before a position, or zero.
 func (q *Queue) commitmentBefore(place uint64) common.Hash {
 	if place == q.firstPlace {
 		return q.base
@@ -58,8 +58,7 @@ func (q *Queue) commitmentBefore(place uint64) common.Hash {
 // first one. Zero means that the queue does not know the commitment.
 func (q *Queue) Head() common.Hash { return q.commitmentBefore(q.end()) }
 
-// spend remembers the commitment of a bundle that has failed, so that no later bundle can use the
-// commitment or build on it.
+// spend remembers the commitment of a failed bundle, so that no later bundle uses it.
 func (q *Queue) spend(it *item) {
 	if it.commitment == (common.Hash{}) {
 		return
@@ -71,11 +70,11 @@ func (q *Queue) spend(it *item) {
 	q.spent = append(q.spent, spent{it.commitment, it.place})
 }
 
-// forgetSpent forgets a failed bundle when the bundle that took its position in the queue
-// is final. A host can no longer build on the failed bundle by mistake, because the
-// parent of its block is no longer the head.
+// forgetSpent forgets failed bundles when the bundle that replaced them is final.
 func (q *Queue) forgetSpent() {
 	q.spent = slices.DeleteFunc(q.spent, func(s spent) bool {
+		// A host can no longer build on the failed bundle by mistake, because the block
+		// before that position is no longer the head.
 		if s.place < q.active {
 			delete(q.commitments, s.commitment)
 		}
@@ -83,23 +82,22 @@ func (q *Queue) forgetSpent() {
 	})
 }
 
-// commit records the commitments of an enqueued bundle and of the block on which the
-// bundle was executed. If the bundle before it is only reserved, the host must fill the
-// reservation with a bundle that has this second commitment.
+// commit records the commitments of an enqueued bundle and of the block before it.
 func (q *Queue) commit(it *item, ev *Enqueue) {
 	it.commitment, it.awaited = ev.Commitment, nil
 	if parent := ev.Parent; parent != (common.Hash{}) {
 		if it.place == q.firstPlace {
 			q.setBase(parent)
 		} else if before := q.at(it.place - 1); before.state == Reserved {
+			// The bundle before it is only reserved. The host must fill the reservation
+			// with the block on which this bundle was executed.
 			before.awaited = &parent
 		}
 	}
 	q.use(ev.Commitment)
 }
 
-// setBase sets the commitment of the block on which the first bundle in the queue was
-// executed. The queue no longer has a bundle for that block.
+// setBase sets the commitment of the block before the first bundle in the queue.
 func (q *Queue) setBase(commitment common.Hash) {
 	delete(q.commitments, q.base)
 	q.base = commitment
@@ -118,8 +116,8 @@ func (q *Queue) use(commitment common.Hash) {
 	}
 }
 
-// useOnce records a commitment while a snapshot is read. If the snapshot contains the
-// same commitment twice, the snapshot is corrupt, and useOnce makes the reader fail.
+// useOnce records a commitment while a snapshot is read, and fails if it is there
+// twice.
 func (q *Queue) useOnce(r *wire.Reader, commitment common.Hash) {
 	if q.isUsed(commitment) {
 		r.Fail("commitment %s twice", commitment)

@@ -112,8 +112,7 @@ func (c *Config) Validate() error {
 	return wrong.Wrap(ErrInvalidConfig)
 }
 
-// validateCores returns an error if the list of cores is empty, has duplicates, or contains a core
-// that the chain does not have.
+// validateCores returns an error if the list is empty, has duplicates or unknown cores.
 func validateCores(spec *jamq.ChainSpec, cores []jamq.CoreIndex) error {
 	if len(cores) == 0 {
 		return errors.New("Cores is empty, want at least one")
@@ -129,20 +128,19 @@ func validateCores(spec *jamq.ChainSpec, cores []jamq.CoreIndex) error {
 }
 
 // unsettledVersions is how many packages of a bundle the queue remembers in addition to
-// the lost ones. They are dead on the best chain but not yet on the finalized chain, so a
-// reorg may revive them. The limit bounds the memory while finality is stalled and no
-// guarantor can be reached.
+// the lost ones. They are dead on the best chain but not yet on the finalized chain, so
+// a reorg may revive them. The limit bounds the memory while finality is stalled.
 const unsettledVersions = 8
 
 // maxVersions returns how many packages of one bundle the queue remembers at most.
 func (c *Config) maxVersions() int { return c.MaxVersionRetries + 1 + unsettledVersions }
 
-// backoff returns how long to wait after the given number of consecutive failures,
-// at least 1. It makes the wait up to an eighth longer, so that bundles that failed
-// together do not all retry at the same time. The extra wait depends on the number
-// of the bundle instead of chance, because the queue must be deterministic.
+// backoff returns how long to wait after a number of consecutive failures.
 func (c *Config) backoff(failures int, number uint64) instant {
 	wait := backoff.Wait(c.BackoffBase, c.BackoffMax, failures)
 	const spread = 8 // up to an eighth longer
+	// The wait is up to an eighth longer, so that bundles that failed together do not
+	// all retry together. It depends on the bundle's number and not on chance, because
+	// the queue must be deterministic.
 	return instant(wait + wait/spread*time.Duration(number%spread)/spread)
 }

@@ -13,8 +13,8 @@ import (
 type cores struct {
 	list []core
 	free int // cores available to bundles
-	// changed is true if a Cores event has set a list that differs from the configured one.
-	// Snapshots contain such a list, so that it survives restarts.
+	// changed is true if a Cores event has set another list than the configured one.
+	// Snapshots contain that list, so that it survives restarts.
 	changed bool
 }
 
@@ -22,13 +22,12 @@ type cores struct {
 type core struct {
 	index  jamq.CoreIndex
 	holder *item // nil: free
-	// leaving is true if the core has left the set but a bundle still uses it. The core
-	// is removed when that bundle releases it.
+	// leaving is true if the core has left the set but a bundle still uses it.
 	leaving bool
 }
 
-// set replaces the set of cores. A core that is in use by a bundle but not in the
-// new set stays until the bundle releases it.
+// set replaces the set of cores. A core that a bundle uses stays until the bundle
+// releases it.
 func (c *cores) set(indices []jamq.CoreIndex) {
 	before := c.list
 	c.list, c.free = make([]core, 0, len(indices)), 0
@@ -72,9 +71,7 @@ func (c *cores) indices() []jamq.CoreIndex {
 	return out
 }
 
-// acquire gives a bundle a core if one is free, and reports whether the bundle has a core now. It
-// prefers a core that can take a report in the next block of the chain, and otherwise takes the
-// first free core of the set.
+// acquire gives a bundle a core if one is free. It reports whether the bundle has one.
 func (c *cores) acquire(it *item, freeOnChain func(jamq.CoreIndex) bool) bool {
 	if it.holdsCore {
 		return true
@@ -85,6 +82,7 @@ func (c *cores) acquire(it *item, freeOnChain func(jamq.CoreIndex) bool) bool {
 			continue
 		}
 		free := freeOnChain(c.list[i].index)
+		// Prefer a core that can take a report in the next block of the chain.
 		if found < 0 || free {
 			found = i
 		}
@@ -101,8 +99,7 @@ func (c *cores) acquire(it *item, freeOnChain func(jamq.CoreIndex) bool) bool {
 	return true
 }
 
-// release frees the core that a bundle uses, so that another bundle can get it. It does nothing if
-// the bundle uses none.
+// release frees the core of a bundle, if it has one, for another bundle.
 func (c *cores) release(it *item) {
 	if !it.holdsCore {
 		return

@@ -50,8 +50,7 @@ func (q *Queue) delayOf(it *item) Delay {
 	}
 }
 
-// waitsFor returns a short phrase that tells operators what the first bundle without a
-// submitted package waits for.
+// waitsFor tells operators what the first bundle without a submitted package waits for.
 func (q *Queue) waitsFor(it *item) string {
 	t := it.troubles()
 	admission := q.admissible(it)

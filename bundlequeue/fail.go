@@ -7,25 +7,22 @@ import (
 	"github.com/jamq/jamq/anchor"
 )
 
-// isLoss reports whether the death of a package counts as a loss of its bundle. It
-// does if a guarantor has accepted or refused the package, and the package then
-// died for a reason that lies within the bundle. After too many losses the bundle
-// fails.
+// isLoss reports whether a package's death is a loss of its bundle. After too many
+// losses the bundle fails.
 func (q *Queue) isLoss(v *version) bool {
+	// If no guarantor has answered for the package, it may never have reached one, so
+	// its death is not the bundle's fault.
 	return (v.accepted || v.refused) && isLossBy(v.trace.Dead(), q.needs(v))
 }
 
 // need is the status of one prerequisite of a package. A package cannot be reported or
-// accumulated before its prerequisites, so isLossBy uses their status to decide whether
-// the death of the package was its bundle's own fault.
+// accumulated before its prerequisites, so a late package may be their fault.
 type need struct {
 	dead    bool
 	arrived bool // it is reported or accumulated
 }
 
-// needs returns the status of each prerequisite of a package. It leaves out
-// prerequisites that the view of the chain does not follow, such as packages of
-// other services.
+// needs returns the status of each prerequisite that the view of the chain follows.
 func (q *Queue) needs(v *version) (all []need) {
 	for _, pkg := range v.trace.Prerequisites() {
 		if p, ok := q.view.Trace(pkg); ok {
@@ -35,28 +32,23 @@ func (q *Queue) needs(v *version) (all []need) {
 	return all
 }
 
-// isLossBy reports whether a package died for a reason within its bundle, given
-// that a guarantor had accepted or refused it. Such a death counts as a loss:
-//
-//   - The chain did not report the package in time (D2).
-//   - The chain did not make the package available (D5).
-//   - The package expired in the ready queue (D6).
-//
-// Other reasons lie outside the bundle and do not count:
-//
-//   - A reorg removed the anchor (D1).
-//   - Finality stalled, so the lookup anchor became too old (D3).
-//   - A prerequisite died (D4, D6), or the package could not be reported because a
-//     prerequisite was not reported (D2).
+// isLossBy reports whether a package died for a reason within its bundle.
 func isLossBy(reason anchor.Reason, needs []need) bool {
 	switch reason {
+	// The chain reported the package, but its data never became available (D5).
 	case anchor.Unavailable:
 		return true
+	// The package was not reported in time (D2). It is not to blame if a prerequisite
+	// was not reported, because a package cannot be reported before its prerequisites.
 	case anchor.AnchorExpired:
 		return !slices.ContainsFunc(needs, func(n need) bool { return n.dead || !n.arrived })
+	// The package expired in the ready queue (D6), which is a loss unless one of its
+	// prerequisites died.
 	case anchor.NeverReady:
 		return !slices.ContainsFunc(needs, func(n need) bool { return n.dead })
 	}
+	// The reason lies outside the bundle: a reorg removed the anchor (D1), finality
+	// stalled until the lookup anchor was too old (D3), or a prerequisite died (D4).
 	return false
 }
 
@@ -71,32 +63,26 @@ func (it *item) losses() int {
 	return n
 }
 
-// ended reports whether the queue builds no more packages for a bundle, either
-// because too many of its packages were lost or because the host has given it up.
+// ended reports whether the queue builds no more packages for a bundle.
 func (q *Queue) ended(it *item) bool {
 	return it.troubles().givenUp != "" || it.losses() > q.cfg.MaxVersionRetries
 }
 
-// advance returns the first bundle that JAM has not guaranteed yet, or nil if there is
-// none. It stores the position of that bundle in q.frontier, so that the next call begins
-// there.
+// advance returns the first bundle that JAM has not guaranteed yet, or nil.
 func (q *Queue) advance() *item {
 	q.frontier = max(q.frontier, q.active)
 	for it := q.at(q.frontier); it != nil; it = q.at(q.frontier) {
 		if it.state < Guaranteed {
 			return it
 		}
+		// The next call begins at this place, so that no bundle is visited twice.
 		q.frontier++
 	}
 	return nil
 }
 
-// fail gives bundles back to the host: the first bundle that is not guaranteed, and
-// all bundles after it. It does so when the queue builds no more packages for the
-// first of them, and no chain can accumulate a package of any of them. fail waits
-// for finality, because only a package that is dead on the finalized chain is dead
-// on every future chain. Only then may the host put the same transactions into
-// other packages.
+// fail gives bundles back to the host if the queue builds no more packages for the
+// first one.
 func (q *Queue) fail() {
 	first := q.advance()
 	if first == nil || first.state == Reserved || !q.ended(first) || first.live() != nil {
@@ -104,6 +90,9 @@ func (q *Queue) fail() {
 	}
 	for place := first.place; place < q.end(); place++ {
 		for _, v := range q.at(place).versions {
+			// Only a package that is dead on the finalized chain is dead on every
+			// future chain. Before that, the host must not put the same transactions
+			// into other packages.
 			if !q.finallyDead(v) {
 				return
 			}
@@ -117,13 +106,13 @@ func (q *Queue) fail() {
 	q.failFrom(first, lost, fmt.Sprintf("block %d: %s", first.number, reason))
 }
 
-// failFrom gives a bundle and all later ones back to the host. The later ones must fail
-// too, because they were executed on a state that will never exist. lost is the number of
-// packages that the first bundle has lost, or 0 if it fails for another reason than
-// losses.
+// failFrom gives a bundle and all later ones back to the host. lost is the number of
+// packages that the first bundle has lost, or 0 if it fails for another reason.
 func (q *Queue) failFrom(first *item, lost int, reason string) {
 	failed := q.items[first.place-q.firstPlace:]
 	cause := first.number
+	// The later bundles fail too, because they were executed on a state that will never
+	// exist.
 	for _, it := range failed {
 		for _, v := range it.versions {
 			q.forget(v)
@@ -148,8 +137,7 @@ func (q *Queue) failFrom(first *item, lost int, reason string) {
 // maxReason limits the reason of a GiveUp event, in bytes.
 const maxReason = 1024
 
-// giveUp processes a GiveUp event. It cancels the open build request and drops the
-// packages that were not sent. Packages that were sent cannot be taken back.
+// giveUp processes a GiveUp event: the queue builds no more packages for the bundle.
 func (q *Queue) giveUp(ev GiveUp) error {
 	it := q.find(ev.Number)
 	if it == nil || it.state == Reserved || it.state == Finalized {
@@ -165,6 +153,7 @@ func (q *Queue) giveUp(ev GiveUp) error {
 	it.inTrouble().givenUp = reason
 	q.closeRequest(it)
 	it.versions = slices.DeleteFunc(it.versions, func(v *version) bool {
+		// Packages that were sent cannot be taken back, and may still be accumulated.
 		if !v.sent {
 			q.forget(v)
 		}

@@ -94,11 +94,11 @@ type Totals struct {
 	Died uint64
 	// BuildsFailed and SendsFailed count builds and sends that failed.
 	BuildsFailed, SendsFailed uint64
-	// DuplicateGuaranteeRejected counts how often the chain has reported a package of a bundle
-	// while another package of the same bundle was already reported.
-	// DuplicateAccumulateRejected counts the same for accumulation. The second case is possible
-	// only if the queue wrongly considered a package dead, and it breaks promise B1: no bundle
-	// is accumulated twice.
+	// DuplicateGuaranteeRejected counts how often the chain has reported a package of a
+	// bundle while another package of the same bundle was already reported.
+	// DuplicateAccumulateRejected counts how often it has accumulated a package of a
+	// bundle after another one. That is possible only if the queue wrongly considered a
+	// package dead, and it breaks promise B1: no bundle is accumulated twice.
 	DuplicateGuaranteeRejected, DuplicateAccumulateRejected uint64
 	// AccumulatedAfterFailed counts the packages that a chain has accumulated although the
 	// queue considered them dead on this chain: see [Resurrected].

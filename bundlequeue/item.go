@@ -14,8 +14,8 @@ import (
 // instant is a time in nanoseconds since 1970.
 type instant int64
 
-// item is one bundle in the queue. It exists from the Reserve or Enqueue event
-// until the bundle fails, or until the queue forgets it after it has become final.
+// item is one bundle in the queue. It exists from the Reserve or Enqueue event until
+// the bundle fails, or until the queue forgets it after it has become final.
 type item struct {
 	number     uint64
 	place      uint64 // counts all items ever queued
@@ -24,12 +24,12 @@ type item struct {
 	bundle     []byte
 	state      State
 
-	// versions are the packages of the bundle that the queue has not forgotten, oldest first.
-	// All of them were sent, except perhaps the last one.
+	// versions are the bundle's packages, oldest first. Only the last one may be
+	// unsent.
 	versions []*version
-	// deadSince is the latest block at which one of the versions that prune has removed
-	// died, or nil if there are none. A new version must be anchored at this block or
-	// later, so that no chain accumulates both.
+	// deadSince is the latest block at which a package that prune removed died, or nil.
+	// New packages are anchored at this block or later, so that no chain accumulates
+	// both.
 	deadSince *anchor.Point
 	// request is the unanswered build request, or nil.
 	request *request
@@ -43,31 +43,30 @@ type item struct {
 	turn    minheap.Entry[int64, *item] // in Queue.due or Queue.waiting
 	waiting bool                        // turn is in Queue.waiting
 
-	// notBefore is the earliest time of the next build. While the number is only
-	// reserved, notBefore is instead the end of the reservation.
+	// notBefore is the earliest time of the next build or, in Reserved, the end of the
+	// reservation.
 	notBefore instant
 	// trouble counts failed builds, for the back-off and for Delay; nil for most bundles.
 	trouble *trouble
-	// queuedAt is when the bundle last began to wait for a package: when it was enqueued, or when
-	// its last sent package died.
+	// queuedAt is when the bundle was enqueued, or when its last sent package died.
 	queuedAt instant
 }
 
-// trouble counts the problems with the builds of a bundle since the queue last sent
-// a new package of it. The counts determine the back-off, and operators see them in
-// Delay.
+// trouble counts the problems with the builds of a bundle since the queue last sent a
+// new package for the bundle. The counts determine the back-off, and operators see them
+// in Delay.
 type trouble struct {
-	// failed counts the builds that the host could not carry out. useless counts the builds
-	// whose package was already dead before it could be sent.
+	// failed counts builds that the host could not do, useless those with a dead
+	// package.
 	failed, useless int
 	// reason is the reason for which the last of the useless packages was dead.
 	reason anchor.Reason
-	// untilBest and untilFinal are the best and the finalized block of a build whose package was
-	// useless. The next build waits until that block has changed, because the same block would give
-	// the same package. Zero means no wait.
+	// untilBest and untilFinal are the best and the finalized block of a useless build,
+	// or zero. The next build waits for another block, because the same block would
+	// give the same package.
 	untilBest, untilFinal jamq.HeaderHash
-	// givenUp is the reason in a GiveUp event of the host, or empty if there was no such event.
-	// After the event the queue sends no package of the bundle.
+	// givenUp is the reason in a GiveUp event. After that event the queue sends no
+	// package.
 	givenUp string
 }
 
@@ -87,13 +86,11 @@ func (it *item) inTrouble() *trouble {
 	return it.trouble
 }
 
-// hasBundle reports whether the queue still needs the bytes that the host has enqueued. A
-// reserved number has no bytes yet, and a final bundle no longer needs them.
+// hasBundle reports whether the queue has the bytes that the host enqueues. A reserved
+// number has no bytes yet, and a final bundle no longer needs them.
 func (it *item) hasBundle() bool { return it.state != Reserved && it.state != Finalized }
 
-// dropBundles frees the bytes that the host has enqueued and those of the packages. The
-// queue calls it when the bundle is final, because the bytes may be large and have no
-// further use.
+// dropBundles frees the bytes of a final bundle, because they may be large.
 func (it *item) dropBundles() {
 	it.bundle = nil
 	for _, v := range it.versions {
@@ -106,10 +103,9 @@ type request struct {
 	ticket    uint64
 	version   int
 	minAnchor anchor.Point
-	// reorged is true if minAnchor has left the best chain since the request, or if the
-	// view has forgotten that block. Open may then have repeated the request with an
-	// older anchor after a restart, so an older anchor in the answer is not a mistake of
-	// the host.
+	// reorged is true if minAnchor has left the best chain since the request. Open may
+	// then have asked again with an older anchor, so an older anchor is not the host's
+	// mistake.
 	reorged       bool
 	prerequisites []jamq.PackageHash
 	best          anchor.Point    // best block at the request
@@ -124,15 +120,14 @@ type version struct {
 	bundle []byte
 	trace  *chainview.Trace
 
-	// sent is true as soon as Step has returned a Send effect for this package. From then
-	// on the package may be on the network, whether or not the host has carried out the
-	// effect.
+	// sent is true once Step has returned a Send effect for this package. The package
+	// may then be on the network, whether or not the host has carried out the effect.
 	sent bool
-	// accepted is true if a guarantor has accepted the package. refused is true if the host
-	// has reported that no guarantor will ever accept it.
+	// accepted means that a guarantor has accepted the package, refused that none ever
+	// will.
 	accepted, refused bool
-	// wasDead is true if the host has received a Died effect for the present death of the
-	// package. lost is true if this death counts against the bundle: see isLoss.
+	// wasDead means that the present death was reported, lost that it counts (see
+	// isLoss).
 	wasDead, lost bool
 	rivalSeen     bool   // counted as a duplicate guarantee
 	ticket        uint64 // of the open send, or 0
@@ -148,15 +143,14 @@ func (v *version) dead() bool        { return v.trace.Dead() != anchor.Alive }
 func (v *version) reported() bool    { return v.trace.IsReported() }
 func (v *version) accumulated() bool { return v.trace.IsAccumulated() }
 
-// winner returns the package that makes the bundle guaranteed or accumulated on the best
-// chain, or nil if there is none. An accumulated package takes precedence over a package
-// that is only reported and not dead.
+// winner returns the package that makes the bundle guaranteed or accumulated, or nil.
 func (it *item) winner() *version {
 	var reported *version
 	for _, v := range it.versions {
 		if v.accumulated() {
 			return v
 		}
+		// An accumulated package takes precedence, so look at the other packages first.
 		if reported == nil && v.reported() && !v.dead() {
 			reported = v
 		}
@@ -164,13 +158,13 @@ func (it *item) winner() *version {
 	return reported
 }
 
-// live returns the package of the bundle that was accumulated or still may be, or nil
-// if there is none. A valid chain has at most one such package, because each package is
-// anchored at a block at which all earlier packages are dead.
+// live returns the package that was accumulated or still may be, or nil.
 func (it *item) live() *version {
 	if w := it.winner(); w != nil {
 		return w
 	}
+	// On a valid chain at most one package is not dead, because each package is
+	// anchored at a block at which all earlier ones are dead.
 	for _, v := range slices.Backward(it.versions) {
 		if !v.dead() {
 			return v
@@ -179,17 +173,16 @@ func (it *item) live() *version {
 	return nil
 }
 
-// left reports whether the bundle's live package, the one that may still be accumulated,
-// has been sent. Only then may the next bundle's package be sent, because packages are
-// sent in the order of their rollup blocks (promise B3).
+// left reports whether the bundle's live package has been sent.
 func (it *item) left() bool {
+	// Only then may the package of the next bundle be sent, because packages are sent
+	// in block order (promise B3).
 	v := it.live()
 	return v != nil && v.sent
 }
 
-// derive computes the state of the bundle on the best chain. It also returns the
-// package that decides the state, and the JAM block that proves the state. The
-// block is zero for states that no block proves.
+// derive computes a bundle's state, the deciding package, and the block that proves the
+// state.
 func (it *item) derive() (State, *version, anchor.Point) {
 	if w := it.winner(); w != nil {
 		s := w.trace.Status()

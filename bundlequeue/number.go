@@ -74,10 +74,10 @@ func (q *Queue) release(ev Release) error {
 	return nil
 }
 
-// expireReservation releases a reserved number when its time is over. It waits until all
-// bundles before that number are guaranteed, because until then the reservation delays no
-// other bundle.
+// expireReservation releases a reserved number when its time is over.
 func (q *Queue) expireReservation() {
+	// The first bundle that is not guaranteed may expire. A later reservation delays no
+	// other bundle until all bundles before it are guaranteed.
 	if it := q.advance(); it != nil && it.state == Reserved && q.now >= it.notBefore {
 		q.failFrom(it, 0, fmt.Sprintf("number %d was reserved and never filled", it.number))
 	}

@@ -25,9 +25,9 @@ type Queue struct {
 	view *chainview.View // of the JAM chain
 	now  instant         // time of the last event
 
-	// items are the bundles in the order of their rollup blocks. firstPlace, active and
-	// frontier are positions in this order, counted since the queue was created. All
-	// bundles before active are final, and all before frontier are at least guaranteed.
+	// items are the bundles in the order of their rollup blocks. A place is a position
+	// in this order, counted since the queue was created: the bundles before active are
+	// final, and those before frontier are at least guaranteed.
 	items            []*item
 	firstPlace       uint64 // of items[0]
 	active, frontier uint64 // places
@@ -44,24 +44,21 @@ type Queue struct {
 	base        common.Hash              // commitment of the bundle before items[0], or zero
 	spent       []spent                  // of failed bundles, oldest first
 	commitments map[common.Hash]struct{} // of base, items and spent, without zero
-	// due is a heap of the bundles that have a core, ordered by the time of the next
-	// send.
+	// due is a heap of the bundles with a core, by the time of the next send.
 	due minheap.Heap[int64, *item]
-	// waiting is a heap of the bundles that wait for a core of the JAM chain: they are
-	// not guaranteed and have no core. It is in the order of their rollup blocks, because
-	// they get free cores in this order.
+	// waiting is a heap of the bundles that need a core, in the order of their rollup
+	// blocks. They get free cores in this order.
 	waiting minheap.Heap[int64, *item]
 
 	delays *anchor.Delays // between sending and reporting
-	// buildTimes are the durations of the last builds in blocks, newest last:
-	// see Stats.BuildBlocks.
+	// buildTimes are the durations of the last builds in blocks, newest last.
 	buildTimes []int
 	counts     [NumStates]int
 	total      Totals
 
-	// blocked is the bundle at which the last step stopped, because it cannot be built or
-	// sent yet and all later bundles must wait for it. It is nil if the step stopped for
-	// another reason, such as a lack of cores.
+	// blocked is the bundle that stopped the last step: it cannot be built or sent yet,
+	// and all later bundles must wait for it. It is nil if the step stopped for another
+	// reason.
 	blocked *item
 
 	// The following fields are used only within a step.
@@ -153,8 +150,8 @@ func (q *Queue) Step(now time.Time, ev Event) ([]Effect, error) {
 	return out, nil
 }
 
-// apply records an event's news or order. Step then derives the new states and effects
-// from these records. If apply returns an error, nothing has changed.
+// apply records an event's news or order. If apply returns an error, nothing has
+// changed.
 func (q *Queue) apply(now instant, ev Event) error {
 	switch ev := ev.(type) {
 	case Reserve:
@@ -187,8 +184,7 @@ func (q *Queue) apply(now instant, ev Event) error {
 	return fmt.Errorf("%w: %T", ErrUnknownEvent, ev)
 }
 
-// observe processes news of the JAM chain. It emits Resurrected for each package
-// that the chain has accumulated although the queue considered it dead.
+// observe processes news of the JAM chain.
 func (q *Queue) observe(ev Event) (err error) {
 	switch ev := ev.(type) {
 	case Imported:
@@ -199,6 +195,7 @@ func (q *Queue) observe(ev Event) (err error) {
 	if err != nil {
 		return err
 	}
+	// The chain has accumulated a package that the queue considered dead.
 	for _, pkg := range q.view.Contradictions() {
 		q.total.AccumulatedAfterFailed++
 		q.emit(Resurrected{Package: pkg})
@@ -206,18 +203,20 @@ func (q *Queue) observe(ev Event) (err error) {
 	return nil
 }
 
-// importBlock imports a JAM block. If the block cannot descend from the finalized block,
-// importBlock makes the view ignore it and its descendants, instead of returning an error
-// for each of them. If only the best block is older than the finalized block, importBlock
-// imports the block and keeps the present best block.
+// importBlock imports a JAM block, and ignores it if it cannot descend from the
+// finalized one.
 func (q *Queue) importBlock(b *jamq.Block, best jamq.HeaderHash) error {
 	err := q.view.ImportBest(b, best)
 	if !errors.Is(err, chainview.ErrOld) {
 		return err
 	}
+	// The block or the best block is too old. If it is only the best block, import the
+	// block and keep the present best one.
 	if err := q.view.Import(b); !errors.Is(err, chainview.ErrOld) {
 		return err
 	}
+	// The view then ignores the block and its descendants, instead of returning an
+	// error for each of them.
 	q.view.Abandon(b.Hash)
 	return nil
 }
@@ -233,13 +232,13 @@ func (q *Queue) at(place uint64) *item {
 // end returns the position that the next bundle will get.
 func (q *Queue) end() uint64 { return q.firstPlace + uint64(len(q.items)) }
 
-// find returns the bundle with a number, or nil. It first tries the position that
-// the bundle has if there are no gaps between the numbers. Only a Rekey event makes
-// gaps.
+// find returns the bundle with a number, or nil.
 func (q *Queue) find(number uint64) *item {
 	if len(q.items) == 0 || number < q.items[0].number {
 		return nil
 	}
+	// Without gaps between the numbers, the place follows from the number. Only a Rekey
+	// event makes gaps.
 	if it := q.at(q.firstPlace + number - q.items[0].number); it != nil && it.number == number {
 		return it
 	}
@@ -250,8 +249,7 @@ func (q *Queue) find(number uint64) *item {
 	return q.items[i]
 }
 
-// predecessor returns the bundle before another one, or nil if the queue has none or has
-// already forgotten it.
+// predecessor returns the bundle before another one, or nil if the queue has none.
 func (q *Queue) predecessor(it *item) *item {
 	if it.place == q.firstPlace {
 		return nil
@@ -277,8 +275,7 @@ func (q *Queue) emit(e Effect) {
 	q.out = append(q.out, e)
 }
 
-// retire forgets the oldest final bundles so that at most Config.RetentionWindow of
-// them remain.
+// retire forgets the oldest final bundles beyond Config.RetentionWindow.
 func (q *Queue) retire() {
 	for q.active-q.firstPlace > uint64(q.cfg.RetentionWindow) {
 		q.retireFirst()

@@ -11,8 +11,8 @@ import (
 	"github.com/jamq/jamq/internal/wire"
 )
 
-// recordVersion is the first byte of every record. The queue refuses records with a different
-// version, because their format may differ.
+// recordVersion is the first byte of every record. The queue refuses records with a
+// different version, because their format may differ.
 const recordVersion = 6
 
 // These are the kinds of records. Their numbers are part of the format in journals, so a number
@@ -66,8 +66,7 @@ func appendKind(b []byte, kind byte, numbers ...uint64) []byte {
 	return b
 }
 
-// appendOrder appends the record of an order of the host, such as Enqueue, or returns
-// false if the event is something else.
+// appendOrder appends the record of an order of the host, such as Enqueue.
 func appendOrder(b []byte, ev Event) ([]byte, bool) {
 	switch ev := ev.(type) {
 	case Reserve:
@@ -100,8 +99,7 @@ func appendOrder(b []byte, ev Event) ([]byte, bool) {
 	return b, true
 }
 
-// appendAnswer appends the record of an answer to an effect, such as Built, or returns
-// false if the event is something else.
+// appendAnswer appends the record of an answer to an effect, such as Built.
 func appendAnswer(b []byte, ev Event) ([]byte, bool) {
 	switch ev := ev.(type) {
 	case Built:
@@ -120,8 +118,7 @@ func appendAnswer(b []byte, ev Event) ([]byte, bool) {
 	return b, true
 }
 
-// appendEvidence appends the record of a JAM block or its finality, or returns false if
-// the event is something else.
+// appendEvidence appends the record of a JAM block or its finality.
 func appendEvidence(b []byte, ev Event) ([]byte, bool) {
 	switch ev := ev.(type) {
 	case Imported:

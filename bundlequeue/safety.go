@@ -7,44 +7,41 @@ import (
 	"github.com/jamq/jamq/anchor"
 )
 
-// This file contains the safety rule of the queue (promise B1: no chain accumulates two versions of
-// a bundle). The queue applies the rule before it requests a build, and again when the package is
-// built.
+// This file contains the safety rule of the queue: no chain accumulates two versions of
+// a bundle (promise B1). The queue applies the rule before it requests a build, and
+// again when the package is built.
 //
-// A new version is built only if every earlier version that was sent is dead on the best chain. Its
-// anchor is the block at which the last of them died, or a later one. A chain can report the new
-// version only if it contains this anchor. On that chain the earlier versions are dead, and a dead
-// package stays dead. So no chain accumulates two versions.
+// A new version is built only if every earlier version that was sent is dead on the
+// best chain. Its anchor is the block at which the last of them died, or a later one. A
+// chain can report the new version only if it contains this anchor. On that chain the
+// earlier versions are dead, and a dead package stays dead. So no chain accumulates two
+// versions.
 
-// admission is the answer to whether a new package of a bundle may be built. If so, it
-// also has the conditions that the package must meet, so that no chain accumulates two
-// packages of the bundle.
+// admission is the decision whether a new package of a bundle may be built. It contains
+// the conditions that the package must meet, so that no chain accumulates two packages
+// of the bundle.
 type admission struct {
 	ok bool
-	// minAnchor is the oldest block that the package may be anchored to, because all earlier
-	// packages of the bundle are dead there. Zero means that any block will do.
+	// minAnchor is the oldest block that the package may be anchored to, or zero for
+	// any. All earlier packages of the bundle are dead there.
 	minAnchor anchor.Point
 	// prerequisites are the packages that the new package must name as prerequisites.
 	prerequisites []jamq.PackageHash
 }
 
-// admissible decides whether a new package of a bundle may be built. All earlier
-// packages of the bundle must be dead, and the previous bundle must have a live
-// package, which means that the package may still be accumulated.
-//
-// The new package names that live package as its prerequisite, so that the chain
-// accumulates the two bundles in order (promise B3). It may leave out the
-// prerequisite only if the chain of its anchor has already accumulated the live
-// package.
+// admissible decides whether a new package of a bundle may be built.
 func (q *Queue) admissible(it *item) admission {
 	minAnchor, ok := q.allDead(it)
 	if !ok {
+		// An earlier package of the bundle may still be accumulated.
 		return admission{}
 	}
 	p := q.predecessor(it)
 	if p == nil {
 		return admission{ok: true, minAnchor: minAnchor}
 	}
+	// The chain must accumulate the two bundles in order (promise B3), so the bundle
+	// before this one needs a package that may still be accumulated.
 	v := p.live()
 	if v == nil {
 		return admission{}
@@ -64,15 +61,14 @@ func (q *Queue) admissible(it *item) admission {
 	return admission{ok: true, minAnchor: minAnchor, prerequisites: []jamq.PackageHash{v.pkg}}
 }
 
-// allDead returns the first block of the best chain at which all packages of a bundle are
-// dead, so that a new package can be anchored there. since is zero if there are no
-// packages. ok is false if a package is still alive, so that no new package may be built.
+// allDead returns the first block at which all packages of a bundle are dead.
 func (q *Queue) allDead(it *item) (since anchor.Point, ok bool) {
 	if it.deadSince != nil {
 		since = *it.deadSince
 	}
 	for _, v := range it.versions {
 		if !v.dead() {
+			// This package may still be accumulated, so no new one may be built.
 			return anchor.Point{}, false
 		}
 		since = later(since, v.trace.Status().DeadSince)
@@ -88,11 +84,10 @@ func later(a, b anchor.Point) anchor.Point {
 	return a
 }
 
-// fits reports whether a package that was just built may still be sent. at is its
-// anchor, a block of the best chain. The chain can have changed during the build,
-// so fits checks the conditions of admissible again: the earlier packages are dead
-// at the anchor, and the package follows the live package of the previous bundle.
+// fits reports whether a package that was just built may still be sent.
 func (q *Queue) fits(it *item, at anchor.Point, r *request) bool {
+	// The chain may have changed during the build, so check again what admissible has
+	// checked.
 	if since, ok := q.allDead(it); !ok || at.Height < since.Height {
 		return false
 	}

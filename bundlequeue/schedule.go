@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// plan puts a bundle into the heap where schedule will find it: into waiting if it needs
-// a core, or into due if it has a core and a package to send. It must be called whenever
-// the bundle's state, core or time of the next send may have changed.
+// plan puts a bundle into the heap where schedule will find it.
 func (q *Queue) plan(it *item) {
+	// This must run whenever the bundle's state, its core, or the time of its next send
+	// may have changed.
 	if it.waiting {
 		q.waiting.Remove(&it.turn)
 	} else {
@@ -24,13 +24,8 @@ func (q *Queue) plan(it *item) {
 	}
 }
 
-// schedule sends the packages that are due, and then starts bundles in the order of
-// their rollup blocks while cores are free. If a bundle cannot start, no later
-// bundle can, because each package needs the package of the previous bundle.
-//
-// There is one exception. A bundle whose package was already sent does not block
-// the later ones if a reorg has removed its report, so that it waits for a core
-// again.
+// schedule sends the packages that are due, and then starts bundles while cores are
+// free.
 func (q *Queue) schedule() {
 	q.sendDue()
 	var passed []*item
@@ -46,10 +41,14 @@ func (q *Queue) schedule() {
 		if it.holdsCore {
 			continue
 		}
+		// This bundle cannot start, so no later one can: each package needs the package
+		// of the bundle before it.
 		if v == nil || !v.sent {
 			q.blocked = it
 			break
 		}
+		// The package was sent before, and waits for a core again because a reorg has
+		// removed its report. It does not block the later bundles.
 		q.waiting.Remove(e)
 		passed = append(passed, it)
 	}
@@ -60,8 +59,7 @@ func (q *Queue) schedule() {
 	q.sendDue()
 }
 
-// sendDue sends the packages that are due, in the order of their rollup blocks. If a
-// package must wait until the package of the previous bundle is sent, it remains due.
+// sendDue sends the packages that are due, in the order of their rollup blocks.
 func (q *Queue) sendDue() {
 	now := q.dueNow[:0]
 	for e := q.due.Min(); e != nil && e.Key() <= int64(q.now); e = q.due.Min() {
@@ -71,6 +69,8 @@ func (q *Queue) sendDue() {
 	slices.SortFunc(now, byPlace)
 	for _, it := range now {
 		q.send(it, it.live())
+		// A package that must wait until the package of the previous bundle is sent
+		// remains due.
 		q.plan(it)
 	}
 	clear(now)
@@ -79,19 +79,18 @@ func (q *Queue) sendDue() {
 
 func byPlace(a, b *item) int { return cmp.Compare(a.place, b.place) }
 
-// maySend reports whether a package may be sent or sent again as soon as its time has
-// come. It returns false while an earlier send is unanswered, after too many attempts,
-// after a guarantor's final refusal, and after the host gave up the bundle.
+// maySend reports whether a package may be sent, or sent again, when its time has come.
 func (q *Queue) maySend(v *version) bool {
+	// A ticket means that an earlier send is still unanswered.
 	return v.ticket == 0 && !v.refused && v.attempts <= q.cfg.MaxSubmitRetries && v.item.troubles().givenUp == ""
 }
 
-// send emits a Send effect for a package if three conditions are met: its time has
-// come, a core is available, and the package of the previous bundle was sent.
+// send emits a Send effect for a package if it is due and has a core.
 func (q *Queue) send(it *item, v *version) {
 	if !q.maySend(v) || q.now < v.nextSend {
 		return
 	}
+	// Packages are sent in the order of their rollup blocks (promise B3).
 	if p := q.predecessor(it); p != nil && !p.left() {
 		return
 	}
@@ -185,8 +184,7 @@ func (q *Queue) NextWake(now time.Time) (time.Time, bool) {
 	return wake.time(), true
 }
 
-// considerWaiting calls consider with the times of the next build and the next send of a
-// bundle without a core, so that NextWake can choose the earliest time.
+// considerWaiting passes a waiting bundle's next build and send times to consider.
 func (q *Queue) considerWaiting(it *item, consider func(instant)) {
 	consider(it.notBefore)
 	if v := it.live(); v != nil && q.maySend(v) {

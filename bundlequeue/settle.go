@@ -7,10 +7,10 @@ import (
 	"github.com/jamq/jamq/anchor/chainview"
 )
 
-// settle reviews every bundle that may have changed in this step, in the order of their
-// rollup blocks: those that the event has changed directly, and those whose packages have
-// a new status on the best chain.
+// settle reviews the bundles that may have changed in this step, in block order.
 func (q *Queue) settle() {
+	// Besides the bundles that the event has changed, review those whose packages have
+	// a new status on the best chain.
 	q.view.Changes(func(t *chainview.Trace) {
 		if v := q.versions[t.Package()]; v != nil {
 			q.touch(v.item)
@@ -28,9 +28,7 @@ func (q *Queue) settle() {
 	q.noteReorgs()
 }
 
-// review brings one bundle up to date with the JAM chain. It notices packages that have
-// died, drops packages and releases the core if they are no longer needed, and derives
-// the new state.
+// review brings one bundle up to date with the JAM chain.
 func (q *Queue) review(it *item) {
 	for _, v := range it.versions {
 		q.noteDeath(v)
@@ -46,6 +44,8 @@ func (q *Queue) review(it *item) {
 		q.cancelRivals(it, w)
 		q.learnDelay(w)
 	}
+	// The bundle needs no core any more: its package is reported, or it has no package
+	// to send.
 	if w != nil || (live == nil && it.request == nil) {
 		q.cores.release(it)
 	}
@@ -53,14 +53,14 @@ func (q *Queue) review(it *item) {
 	q.plan(it)
 }
 
-// noteDeath emits a Died effect if a package has died since the last review. If a reorg
-// has revived a dead package, its death no longer counts as a loss.
+// noteDeath emits a Died effect if a package has died since the last review.
 func (q *Queue) noteDeath(v *version) {
 	dead := v.dead()
 	if dead == v.wasDead {
 		return
 	}
 	v.wasDead = dead
+	// If a reorg has revived the package, its death no longer counts as a loss.
 	v.lost = dead && q.isLoss(v)
 	if dead {
 		q.total.Died++
@@ -73,9 +73,7 @@ func (q *Queue) noteDeath(v *version) {
 	}
 }
 
-// dropUnsent forgets packages that died before they were sent, for example because the
-// lookup anchor was too old. The next build waits for BackoffBase, because a package
-// that is built at once would probably die for the same reason.
+// dropUnsent forgets packages that died before they were sent.
 func (q *Queue) dropUnsent(it *item) {
 	it.versions = slices.DeleteFunc(it.versions, func(v *version) bool {
 		if v.sent || !v.dead() {
@@ -83,20 +81,21 @@ func (q *Queue) dropUnsent(it *item) {
 		}
 		q.noteUseless(it, v.trace.Dead())
 		q.forget(v)
+		// A package that is built at once would probably die for the same reason, for
+		// example a lookup anchor that is too old.
 		it.notBefore = q.now + instant(q.cfg.BackoffBase)
 		return true
 	})
 }
 
-// cancelRivals drops the packages of a bundle that were built but not sent, because
-// the chain has reported package w first (promise B5: the first reported version
-// wins). A package that was sent cannot be taken back. If the chain reports such a
-// package too, cancelRivals counts it in [Totals].
+// cancelRivals drops the packages that were not sent, because the chain has reported w.
 func (q *Queue) cancelRivals(it *item, w *version) {
 	it.versions = slices.DeleteFunc(it.versions, func(v *version) bool {
 		if v == w {
 			return false
 		}
+		// The chain has reported this package too, so count it in Totals: only the
+		// first reported version should win (promise B5).
 		if v.reported() && !v.dead() && !v.rivalSeen {
 			v.rivalSeen = true
 			q.total.DuplicateGuaranteeRejected++
@@ -104,6 +103,7 @@ func (q *Queue) cancelRivals(it *item, w *version) {
 				q.total.DuplicateAccumulateRejected++
 			}
 		}
+		// A package that was sent cannot be taken back.
 		if v.sent {
 			return false
 		}
@@ -113,24 +113,26 @@ func (q *Queue) cancelRivals(it *item, w *version) {
 	})
 }
 
-// learnDelay records how many blocks passed between the first send of a package and its
-// report. From these delays the queue decides how new the anchors of later packages
-// must be.
+// learnDelay records how many blocks passed between a package's first send and its
+// report.
 func (q *Queue) learnDelay(v *version) {
 	if v.sentHeight == 0 {
 		return
 	}
 	if at := v.trace.Status().Reported.Height; at > v.sentHeight {
+		// From these delays the queue decides how new the anchors of later packages
+		// must be.
 		q.delays.Observe(int(at - v.sentHeight))
 		v.sentHeight = 0 // count it once
 	}
 }
 
-// learnLoss records that a package was sent and never reported, although its anchor was recent
-// enough for some time. The queue then chooses newer anchors for later packages.
+// learnLoss records that a package was sent in time and never reported.
 func (q *Queue) learnLoss(v *version) {
 	if v.sentHeight > 0 && v.trace.Dead() == anchor.AnchorExpired {
 		last := anchor.LastReportable(&q.cfg.Spec, v.trace.Anchor().Height)
+		// The anchor was recent enough for this many blocks after the first send. Later
+		// packages get newer anchors.
 		q.delays.Lost(int(last - min(last, v.sentHeight)))
 		v.sentHeight = 0
 	}
@@ -161,11 +163,11 @@ func (q *Queue) enter(it *item, to State) {
 	}
 }
 
-// finish makes a bundle final when the finalized chain has accumulated one of its
-// packages. It proceeds in the order of the rollup blocks, even if the chain
-// accumulated the packages in a different order, because a host makes its state
-// final block by block.
+// finish makes bundles final when the finalized chain has accumulated their packages.
 func (q *Queue) finish() {
+	// Bundles become final in the order of their rollup blocks, even if the chain
+	// accumulated them in another order, because a host makes its state final block by
+	// block.
 	for it := q.at(q.active); it != nil; it = q.at(q.active) {
 		w := it.winner()
 		if w == nil || !q.finallyAccumulated(w) {
@@ -175,10 +177,9 @@ func (q *Queue) finish() {
 	}
 }
 
-// makeFinal marks a bundle as final, and releases its core and its bytes. The bundle must
-// be the oldest one that is not final yet. c contains the version, the package and the
-// JAM block; makeFinal fills in the other fields and emits c.
+// makeFinal marks the oldest bundle that is not final yet as final.
 func (q *Queue) makeFinal(it *item, c Changed) {
+	// The caller has set the version, the package and the JAM block.
 	c.Number, c.Commitment, c.Core, c.From, c.To = it.number, it.commitment, it.core, it.state, Finalized
 	q.cores.release(it)
 	q.closeRequest(it)

@@ -15,8 +15,8 @@ import (
 	"github.com/jamq/jamq/internal/wire"
 )
 
-// A snapshot begins with snapshotMagic and snapshotVersion. The body follows, and then a CRC-32C of
-// all bytes before it.
+// A snapshot begins with snapshotMagic and snapshotVersion. The body follows, and then
+// a CRC-32C of all bytes before it.
 const (
 	snapshotMagic   = "jamq/queue"
 	snapshotVersion = 10
@@ -84,9 +84,7 @@ func (c *cores) append(b []byte) []byte {
 	return b
 }
 
-// fingerprint describes the settings that a restored queue must share with the
-// queue that made the snapshot: the first number and the constants of the chain.
-// Restore refuses a snapshot with a different fingerprint.
+// fingerprint describes the settings that a restored queue must share with the old one.
 func (c *Config) fingerprint() string {
 	s := c.Spec
 	return fmt.Sprintf("first number %d, %d cores, E %d, H %d, U %d, L %d",
@@ -218,17 +216,16 @@ func Restore(cfg Config, snapshot []byte) (*Queue, error) {
 	return q, nil
 }
 
-// configure applies the configuration to a restored queue. Cores that a Cores event has
-// set stay, because an operator has chosen them.
+// configure applies the configuration to a restored queue.
 func (q *Queue) configure() {
 	q.retire()
+	// Cores that a Cores event has set stay, because an operator has chosen them.
 	if !q.cores.changed {
 		q.cores.set(q.cfg.Cores)
 	}
 }
 
-// read decodes the output of appendBody. It does not check whether the state is
-// possible, because Restore does that.
+// read decodes the output of appendBody. Restore checks whether the state is possible.
 func read(cfg Config, r *wire.Reader) *Queue {
 	q := empty(cfg)
 	q.now = instant(r.Int())

@@ -45,8 +45,8 @@ type Item struct {
 	Commitment common.Hash
 }
 
-// stage is how far a block has come on JAM: executed, accumulated or final. Each stage includes the
-// earlier ones.
+// stage is how far a block has come on JAM: executed, accumulated or final. Each stage
+// includes the earlier ones.
 type stage uint8
 
 const (
@@ -66,8 +66,7 @@ type entry struct {
 type Tracker struct {
 	// blocks are the newest final block and all later ones, in order.
 	blocks []entry
-	// tops[s] is the number of the highest block up to which all blocks have reached
-	// stage s, so that tops[executed] is pending.
+	// tops[s] is the number of the highest block up to which all have reached stage s.
 	tops         [final + 1]uint64
 	byCommitment map[common.Hash]uint64
 }
@@ -182,8 +181,7 @@ func (t *Tracker) Fail(it Item) (undone []Head, err error) {
 	return undone, nil
 }
 
-// find returns the block of an item, by its commitment or otherwise by its number. The error wraps
-// ErrUnknownBlock, or ErrConflict if another block has the number of the item.
+// find returns the block of an item, by its commitment or otherwise by its number.
 func (t *Tracker) find(it Item) (*entry, error) {
 	if number, ok := t.byCommitment[it.Commitment]; ok {
 		return t.entry(number), nil
@@ -192,17 +190,19 @@ func (t *Tracker) find(it Item) (*entry, error) {
 	if e == nil {
 		return nil, fmt.Errorf("%w: %d, tracked are %d to %d", ErrUnknownBlock, it.Number, t.oldest(), t.pending())
 	}
+	// Numbers are used again after a failure, so the item may be about a block that has
+	// failed.
 	if it.Commitment != (common.Hash{}) && e.head.Commitment != (common.Hash{}) {
 		return nil, fmt.Errorf("%w: %d is %s here, and the item is %s", ErrConflict, it.Number, e.head.Commitment, it.Commitment)
 	}
 	return e, nil
 }
 
-// raise moves a block to a stage, unless it has a later one already. It then moves each
-// head forward as far as all blocks have reached the head's stage.
+// raise moves a block to a stage, unless it has a later one already.
 func (t *Tracker) raise(e *entry, to stage) {
 	e.stage = max(e.stage, to)
 	for s := accumulated; s <= final; s++ {
+		// A head moves forward as far as all blocks have reached its stage.
 		for next := t.entry(t.tops[s] + 1); next != nil && next.stage >= s; next = t.entry(t.tops[s] + 1) {
 			t.tops[s]++
 		}
@@ -225,8 +225,7 @@ func (t *Tracker) forget(h Head) {
 	}
 }
 
-// oldest returns the number of the newest final block, the oldest one that is still
-// tracked.
+// oldest returns the number of the newest final block, the first in t.blocks.
 func (t *Tracker) oldest() uint64 { return t.blocks[0].head.Number }
 
 func (t *Tracker) pending() uint64 { return t.tops[executed] }

@@ -23,8 +23,8 @@ type File struct {
 
 // Open opens the journal in the file at path, or creates an empty one. If a crash
 // has left an incomplete record at the end, Open removes it. The error wraps
-// ErrCorrupt if the file is damaged elsewhere, or ErrInUse if it is already open;
-// in both cases the file is unchanged.
+// ErrCorrupt if the file is damaged elsewhere, or ErrInUse if the file is already
+// open; in both cases the file is unchanged.
 //
 // Open uses flock to detect that the file is in use. Windows, Plan 9 and Solaris do
 // not have flock, so there the host must make sure that the file is opened only
@@ -65,8 +65,7 @@ func Read(path string, f func(record []byte) error) error {
 	return err
 }
 
-// openLocked opens and locks the file at path. If another process replaces the file in
-// between, so that path names a different file, openLocked tries again.
+// openLocked opens and locks the file at path.
 func openLocked(path string) (*os.File, error) {
 	for {
 		file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
@@ -77,14 +76,16 @@ func openLocked(path string) (*os.File, error) {
 		if same && err == nil {
 			return file, nil
 		}
+		// Another process has replaced the file in between, so that path names a
+		// different file: try again.
 		if err = errors.Join(err, file.Close()); err != nil {
 			return nil, err
 		}
 	}
 }
 
-// take locks a file that was opened at path. It returns false if another process has
-// replaced the file, so that path names a different one.
+// take locks a file that was opened at path. It returns false if path names a different
+// file now.
 func take(file *os.File, path string) (same bool, err error) {
 	taken, err := lock(file)
 	if err != nil {
@@ -104,9 +105,7 @@ func take(file *os.File, path string) (same bool, err error) {
 	return err == nil && os.SameFile(have, named), err
 }
 
-// repair prepares a newly opened file: it removes an incomplete frame at the end,
-// makes the name of the file durable, and deletes the file that an interrupted
-// Replace has left.
+// repair removes an incomplete frame at the end of a newly opened file.
 func (j *File) repair() error {
 	end, err := j.file.Seek(0, io.SeekEnd)
 	if err != nil {
@@ -129,14 +128,14 @@ func (j *File) repair() error {
 	if err := j.file.Sync(); err != nil {
 		return err
 	}
+	// An interrupted Replace may have left this file.
 	if err := os.Remove(j.successor()); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
 	return j.syncName()
 }
 
-// syncName syncs the directory, because a power failure could otherwise lose the file's
-// name.
+// syncName syncs the directory. Otherwise a power failure could lose the file's name.
 func (j *File) syncName() error {
 	dir, err := os.Open(filepath.Dir(j.path))
 	if err != nil {
@@ -195,8 +194,7 @@ func (j *File) Replace(records ...[]byte) error {
 	})
 }
 
-// write calls f with the lock held, unless a record is too large or the journal is closed
-// or has failed.
+// write calls f with the lock held, unless the journal cannot be written.
 func (j *File) write(records [][]byte, f func() error) error {
 	if err := CheckSize(records); err != nil {
 		return err

@@ -8,11 +8,10 @@ import (
 	"io"
 )
 
-// A frame is the data that one call of Append writes: a header and the records,
-// with the length of each record in 4 bytes before it. The header contains the
-// length of the rest of the frame in 8 bytes, a checksum of that length and of the
-// frame's offset in the file, and a checksum of the rest. All numbers are
-// little-endian.
+// A frame is the data that one call of Append writes: a header and the records, with
+// the length of each record in 4 bytes before it. The header contains the length of the
+// rest of the frame in 8 bytes, a checksum of that length and of the frame's offset in
+// the file, and a checksum of the rest. All numbers are little-endian.
 const (
 	sumAt      = 8
 	bodySumAt  = 12
@@ -22,10 +21,11 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// headerSum returns the checksum of a header. The checksum covers the offset of the
-// frame in the file, so that nothing else looks like a header: neither the zeros
-// that some file systems leave after a crash, nor the bytes of a record.
+// headerSum returns the checksum of a header.
 func headerSum(place int64, length []byte) uint32 {
+	// The offset in the file is a part of the checksum, so that nothing else looks like
+	// a header: neither the zeros that some file systems leave after a crash, nor the
+	// bytes of a record.
 	return crc32.Update(crc32.Checksum(binary.LittleEndian.AppendUint64(nil, uint64(place)), castagnoli), castagnoli, length)
 }
 
@@ -46,8 +46,8 @@ func isHeader(b []byte, place int64) bool {
 	return headerSum(place, b[:sumAt]) == binary.LittleEndian.Uint32(b[sumAt:])
 }
 
-// scan calls f with the records of all complete frames at the beginning of the file, and
-// returns the offset after these frames. Whatever follows is damaged or incomplete.
+// scan calls f with the records of all complete frames at the beginning of the file. It
+// returns the offset after these frames; whatever follows is damaged or incomplete.
 func scan(file io.ReaderAt, end int64, f func(record []byte) error) (whole int64, err error) {
 	for {
 		body, err := readFrame(file, whole, end)
@@ -65,8 +65,7 @@ func scan(file io.ReaderAt, end int64, f func(record []byte) error) (whole int64
 	}
 }
 
-// readFrame returns the body of the frame at an offset, or nil if the frame is incomplete
-// or damaged.
+// readFrame returns the body of a frame, or nil if it is incomplete or damaged.
 func readFrame(file io.ReaderAt, place, end int64) ([]byte, error) {
 	var header [headerSize]byte
 	if end-place < headerSize {
@@ -101,9 +100,7 @@ func holdsRecords(body []byte) bool {
 	return true
 }
 
-// goesOn reports whether a complete header follows somewhere after an incomplete frame. A
-// frame is written only after the previous frame is on disk. If another frame follows,
-// the incomplete one was therefore damaged later, and is not the result of a crash.
+// goesOn reports whether a complete header follows somewhere after an incomplete frame.
 func goesOn(file io.ReaderAt, broken, end int64) (bool, error) {
 	place := broken + 1
 	in := bufio.NewReader(io.NewSectionReader(file, place, end-place))
@@ -114,6 +111,9 @@ func goesOn(file io.ReaderAt, broken, end int64) (bool, error) {
 		case err != nil:
 			return false, err
 		case isHeader(next, place):
+			// A frame is written only after the previous frame is on disk. The
+			// incomplete frame was therefore damaged later, and is not the result of a
+			// crash.
 			return true, nil
 		}
 		if _, err := in.Discard(1); err != nil {

@@ -163,9 +163,7 @@ func (m *Member) Lead(ctx context.Context, record func([]byte) error, replaced f
 	}
 }
 
-// next returns a function that passes on the next record or replacement. If the member
-// has read everything and no other member leads, next makes it the leader. If another
-// member leads, next returns a channel that is closed when something has changed.
+// next returns a function that passes on the next record or replacement.
 func (m *Member) next(record func([]byte) error, replaced func() error) (read func() error, wait <-chan struct{}, err error) {
 	s := m.shared
 	s.mu.Lock()
@@ -189,12 +187,16 @@ func (m *Member) next(record func([]byte) error, replaced func() error) (read fu
 	case s.leader == m:
 		return nil, nil, nil
 	case s.leader == nil:
+		// The member has read everything and no other member leads, so it becomes the
+		// leader.
 		s.leader, m.promoted = m, s.promoted
 		return nil, nil, nil
 	}
 	if s.changed == nil {
 		s.changed = make(chan struct{})
 	}
+	// Another member leads, and all its records are passed on. The channel is closed
+	// when something has changed.
 	return nil, s.changed, nil
 }
 

@@ -31,13 +31,12 @@ type limit struct {
 	buckets
 }
 
-// longestWait returns how long a call must wait until all limits have enough tokens, and
-// the name of the limit that takes longest. The wait is 0 if all tokens are available
-// now. It is the constant never if a limit's burst is smaller than the call.
+// longestWait returns how long a call must wait for all limits, and the slowest limit.
 func longestWait(limits []limit, now time.Time, txs, bytes int) (name string, longest time.Duration) {
 	for _, limit := range limits {
 		wait := limit.wait(now, txs, bytes)
 		if wait == never {
+			// The limit's burst is smaller than the call, so no wait is long enough.
 			return limit.name, never
 		}
 		if wait > longest {
@@ -58,11 +57,7 @@ func (b buckets) wait(now time.Time, txs, bytes int) time.Duration {
 	return max(first, second)
 }
 
-// wait returns the time until a bucket has n tokens, rounded up to a millisecond. The
-// rounding covers the error of the bucket's floating-point numbers, so that the tokens
-// are available after that time. If the missing tokens would refill in less than a
-// nanosecond, they are only missing because of that error. wait then returns 0, and
-// AllowN accepts the call.
+// wait returns the time until a bucket has n tokens, rounded up to a millisecond.
 func wait(bucket *rate.Limiter, now time.Time, n int) time.Duration {
 	if bucket == nil {
 		return 0
@@ -71,9 +66,13 @@ func wait(bucket *rate.Limiter, now time.Time, n int) time.Duration {
 		return never
 	}
 	seconds := (float64(n) - bucket.TokensAt(now)) / float64(bucket.Limit())
+	// The tokens are missing only because of the error of the bucket's floating-point
+	// numbers, and AllowN accepts the call.
 	if seconds*float64(time.Second) < 1 {
 		return 0
 	}
+	// Rounding up covers the same error, so that the tokens are available after that
+	// time.
 	milliseconds := math.Ceil(seconds * 1000)
 	return time.Duration(min(milliseconds, maxWait.Seconds()*1000)) * time.Millisecond
 }

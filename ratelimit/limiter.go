@@ -31,8 +31,8 @@ type source struct {
 	turn    time.Time               // end of the wait after a refusal by Surge
 }
 
-// connection is the key of a connection. It contains the source, because two sources may
-// have connections with the same name.
+// connection is the key of a connection. It contains the source, because two sources
+// may have connections with the same name.
 type connection struct{ source, name string }
 
 // New returns a limiter without known sources. The error wraps
@@ -139,12 +139,12 @@ func (l *Limiter) connection(call Call) buckets {
 	return b
 }
 
-// spread adds jitter to a wait, so that clients that were refused together do not return
-// together. The result is never shorter than wait. The caller holds the lock.
+// spread adds jitter to a wait, which never becomes shorter. The caller holds the lock.
 func (l *Limiter) spread(wait time.Duration) time.Duration {
 	if wait == never || l.cfg.Jitter == 0 {
 		return wait
 	}
+	// Clients that were refused together should not return together.
 	share := l.cfg.Rand() * float64(l.cfg.Jitter) / 1000
 	milliseconds := math.Floor(share * float64(wait.Milliseconds()))
 	return wait + time.Duration(milliseconds)*time.Millisecond

@@ -72,8 +72,8 @@ func (l *Limiter) Strike(source string, offence Offence) bool {
 	return true
 }
 
-// strike adds the strikes of an offence to a source. If they have reached the
-// limit, it returns true and resets them to 0.
+// strike counts an offence of a source, and reports whether its strikes reach the
+// limit.
 func (l *Limiter) strike(s *source, offence Offence, now time.Time) bool {
 	if offence < 0 || offence >= offences {
 		offence = Invalid

@@ -42,9 +42,7 @@ func (s *Surge) refusal(call Call) float64 {
 }
 
 // refuses decides by chance about a call that all other limits admit. share is the
-// probability of a refusal. A refused call still counts for the connection and the
-// source, because otherwise a client that retries at once would be admitted more often
-// than a client that waits. The caller holds the lock.
+// probability of a refusal. The caller holds the lock.
 func (l *Limiter) refuses(s *source, own []limit, call Call, share float64, now time.Time) error {
 	if share == 0 {
 		return nil
@@ -56,6 +54,8 @@ func (l *Limiter) refuses(s *source, own []limit, call Call, share float64, now 
 	if l.cfg.Rand() >= share {
 		return nil
 	}
+	// A refused call still counts for the connection and the source. Otherwise a client
+	// that retries at once would be admitted more often than a client that waits.
 	for _, limit := range own {
 		limit.take(now, call.Txs, call.Bytes)
 	}

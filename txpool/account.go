@@ -15,11 +15,11 @@ type State interface {
 	// Account returns the account of an address. If the account does not exist, it
 	// returns the zero Account and no error.
 	//
-	// The pool calls Account concurrently and without holding its lock, so a slow Account
-	// does not block the readers or other calls of Add. Next, Reset and CleanupExpired
-	// exclude one another, however: while one of them waits for Account, the other two
-	// wait as well. Account must therefore not wait for a goroutine that calls one of the
-	// three.
+	// The pool calls Account concurrently and without holding its lock, so a slow
+	// Account does not block the readers or other calls of Add. Next, Reset and
+	// CleanupExpired exclude one another, however: while one of them waits for Account,
+	// the other two wait as well. Account must therefore not wait for a goroutine that
+	// calls Next, Reset or CleanupExpired.
 	Account(address common.Address) (Account, error)
 }
 
@@ -67,8 +67,8 @@ type account struct {
 	first [1]link // memory for one transaction, because most senders have one
 }
 
-// link is a transaction in its sender's chain, the list of the sender's transactions by
-// nonce. It has a copy of the nonce, so that a search by nonce need not read each entry.
+// link is one transaction in a sender's list, which is sorted by nonce. The link
+// repeats the nonce, so that a search by nonce need not read every entry from memory.
 type link struct {
 	nonce uint64
 	*entry
@@ -80,8 +80,7 @@ func newAccount(address common.Address, known Account) *account {
 	return a
 }
 
-// find returns the index of the transaction with a nonce. If there is none, find returns
-// the index at which such a transaction would be inserted, and false.
+// find returns the index of a nonce, or where to insert it and false.
 func (a *account) find(nonce uint64) (int, bool) {
 	n := len(a.txs)
 	if n == 0 || a.txs[n-1].nonce < nonce { // common case: nonces in order
@@ -136,10 +135,11 @@ func (a *account) countAhead() {
 	}
 }
 
-// head returns the sender's next transaction that a builder can take, or nil if there is none. The
-// transactions before it are locked, because the builder has already taken them.
+// head returns the sender's next transaction for a builder, or nil.
 func (a *account) head() *entry {
 	if int(a.ahead) < len(a.txs) {
+		// The builder has already taken the transactions before this index: they are
+		// locked.
 		e := a.txs[a.ahead].entry
 		if e.status == ready {
 			return e
@@ -148,31 +148,29 @@ func (a *account) head() *entry {
 	return nil
 }
 
-// next returns the sender's next free nonce: the lowest one, starting at the account's
-// nonce, that no transaction in the pool has.
+// next returns the sender's lowest free nonce, starting at the account's nonce.
 func (a *account) next() uint64 {
 	if a.line > 0 {
+		// The first a.line transactions have no nonce gap before them, so the first
+		// free nonce is the one after the last of these.
 		return max(a.Nonce, a.txs[a.line-1].nonce+1)
 	}
 	return a.Nonce
 }
 
-// inFlight returns how many nonces in a row, starting at the account's nonce, have a
-// transaction in the pool.
+// inFlight returns how many nonces in a row, from the account's nonce on, are taken.
 func (a *account) inFlight() int { return int(a.next() - a.Nonce) }
 
-// unsettled reports whether a nonce is unused, so that its transaction can cost
+// unsettled reports whether a transaction with this nonce can still cost the sender
 // something.
 func (a *account) unsettled(nonce uint64) bool { return nonce >= a.Nonce }
 
 // short reports whether the balance is too low for all the sender's transactions
-// together. A newcomer is refused if it would make the balance too low. The cause can
-// therefore only be transactions that came back, for example from a failed block, or that
-// a session has locked.
+// together. A newcomer that causes this is refused, so the cause is a transaction that
+// came back from a failed block, or one that a session has locked.
 func (a *account) short() bool { return a.Balance.Lt(&a.cost) }
 
-// differs reports whether known differs from the stored account, or that account is
-// stale.
+// differs reports whether the stored account is outdated, compared with known.
 func (a *account) differs(known Account) bool { return a.stale || a.Account != known }
 
 // countCost recomputes cost after the account's nonce in the host's state has changed.
@@ -203,16 +201,18 @@ func (a *account) funded() int {
 	return i
 }
 
-// before returns how the transactions before index i > 0 limit the transaction at i: the
-// nonce that it needs to follow without a gap, and the best place and status that it can
-// have. Locked transactions set no such limit, so before uses the last unlocked one.
+// before returns how the transactions before index i > 0 limit the one at i.
 func (a *account) before(i int) (next uint64, lead place, lowest status) {
 	next = max(a.Nonce, a.txs[i-1].nonce+1)
 	if i <= int(a.ahead) && a.txs[i-1].status != queued {
+		// All earlier transactions are locked. A builder has already taken them, so
+		// they limit neither the place nor the status.
 		return next, noLead, ready
 	}
 	for i--; i >= 0; i-- {
 		e := a.txs[i].entry
+		// The last earlier transaction that is not locked sets the limit: no later
+		// transaction of the sender can have a better place or status.
 		if !e.locked || e.status == queued {
 			return next, e.behind(), e.status
 		}

@@ -26,9 +26,8 @@ type candidate struct {
 	tx      *types.Transaction
 	raw     []byte // encoding of tx; nil if tx is given
 	private bool
-	// origin is set if the transaction comes back into the pool, for example from a
-	// failed block; it is nil for a new transaction. Because the pool has accepted it
-	// before, the caps do not apply to it and it keeps its time of admission.
+	// origin is nil for a new transaction. It is set if the transaction comes back, for
+	// example from a failed block.
 	origin *past
 
 	entry *entry // set by the first stage
@@ -39,8 +38,7 @@ type candidate struct {
 	err   error
 }
 
-// examine takes candidates through the first two stages of admission, which need no lock: inspect
-// and authenticate (invariant I8). It skips candidates that already have an error.
+// examine takes candidates through the two stages of admission that need no lock.
 func (p *Pool) examine(batch []candidate, now int64) {
 	for i := range batch {
 		t := &batch[i]
@@ -89,7 +87,7 @@ func (p *Pool) decode(raw []byte) (*types.Transaction, error) {
 	return tx, nil
 }
 
-// rulesFor returns more lenient rules if the transaction was accepted before.
+// rulesFor returns more lenient rules if the pool has accepted the transaction before.
 func (p *Pool) rulesFor(t *candidate) *Config {
 	if t.origin == nil {
 		return &p.cfg
@@ -98,8 +96,6 @@ func (p *Pool) rulesFor(t *candidate) *Config {
 }
 
 // refuseEarly refuses candidates that the pool already has or that pay too little.
-// It runs before the signatures are recovered, because recovering a signature is
-// much more expensive.
 func (p *Pool) refuseEarly(batch []candidate) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -108,6 +104,9 @@ func (p *Pool) refuseEarly(batch []candidate) {
 		if t.err != nil || t.origin != nil {
 			continue
 		}
+		// Refuse known and underpriced transactions before their signatures are
+		// recovered, because recovering a signature is much more expensive than these
+		// checks.
 		t.err = p.core.checkNew(t.entry)
 		if t.err != nil {
 			t.early = true
@@ -118,13 +117,7 @@ func (p *Pool) refuseEarly(batch []candidate) {
 	}
 }
 
-// authenticate is the second stage of admission. It recovers the sender, which is by far the most
-// expensive of the pool's own checks.
-//
-// Recovering the signers of authorizations, and the host's own check, can be just
-// as expensive. Before these two, authenticate therefore checks whether the pool
-// would admit the transaction at all, so that an attacker must pay as much for them
-// as for an admission.
+// authenticate recovers the sender and makes the host's own check (Precheck).
 func (p *Pool) authenticate(t *candidate) (err error) {
 	if t.from, err = p.cfg.sender(p.signer, t.tx); err != nil {
 		return fmt.Errorf("%w: %w", ErrInvalidSender, err)
@@ -133,6 +126,9 @@ func (p *Pool) authenticate(t *candidate) (err error) {
 	if !authorizes && check == nil {
 		return nil
 	}
+	// Recovering the signers of authorizations, and Precheck, can be as expensive as
+	// recovering the sender. Check first whether the pool would admit the transaction,
+	// so that an attacker pays as much for this work as for an admission.
 	if t.origin == nil {
 		if err := p.previewAdmission(t); err != nil {
 			return err
@@ -149,9 +145,6 @@ func (p *Pool) authenticate(t *candidate) (err error) {
 }
 
 // previewAdmission returns an error if the pool would refuse the candidate now.
-// authenticate calls it before the expensive recovery of authorizations and before
-// Precheck, so that only a transaction that would be admitted causes this cost. It
-// changes no transactions in the pool.
 func (p *Pool) previewAdmission(t *candidate) (err error) {
 	one := [1]candidate{{from: t.from}}
 	p.readUnknown(one[:])
@@ -161,19 +154,21 @@ func (p *Pool) previewAdmission(t *candidate) (err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if one[0].read == p.core.generation && p.core.accounts[t.from] == nil {
+		// Cache the account that was just read, because previewPlan looks it up and
+		// admission needs it again.
 		p.core.cache.Add(t.from, one[0].known)
 	}
 	return p.core.previewPlan(t)
 }
 
-// previewPlan makes the decision about a candidate without carrying it out. If the
-// pool does not know the sender's account, previewPlan returns nil, because the
-// decision is made again at admission in any case.
+// previewPlan makes the decision about a candidate without carrying it out.
 func (c *core) previewPlan(t *candidate) error {
 	a := c.accounts[t.from]
 	if a == nil {
 		known, there := c.cache.Get(t.from)
 		if !there {
+			// Without the account there is nothing to decide yet. Admission reads the
+			// account and decides then.
 			return nil
 		}
 		a = newAccount(t.from, known)
@@ -185,8 +180,7 @@ func (c *core) previewPlan(t *candidate) error {
 	return err
 }
 
-// checkNew refuses a transaction that the pool already has, or that left the pool a short time ago
-// because it failed or was replaced.
+// checkNew refuses a transaction that the pool has, or that left it recently.
 func (c *core) checkNew(e *entry) error {
 	hash := e.hash()
 	if c.all[hash] != nil {
@@ -198,6 +192,9 @@ func (c *core) checkNew(e *entry) error {
 	if c.aside.txs[hash] != nil {
 		return ErrAlreadyKnown
 	}
+	// A transaction that failed while a block was built is refused for
+	// Config.QuarantineTime, so that it cannot fail again and again. The same time
+	// applies to a replaced one.
 	_, wait := c.failed.find(hash, e.at)
 	if wait > 0 {
 		return fmt.Errorf("%w: %s, try again in %v", ErrQuarantined, hash, wait)
@@ -226,8 +223,7 @@ func (p *Pool) admitAll(batch []candidate) {
 	}
 }
 
-// readUnknown reads from the host's state the accounts of those candidates whose senders the pool
-// does not know. It reads without the pool's lock, because the host's state may be slow.
+// readUnknown reads the accounts of senders that the pool does not know.
 func (p *Pool) readUnknown(batch []candidate) {
 	p.mu.Lock()
 	for i := range batch {
@@ -238,6 +234,7 @@ func (p *Pool) readUnknown(batch []candidate) {
 		}
 	}
 	p.mu.Unlock()
+	// Read without the pool's lock, because the host's State may be slow.
 	for i := range batch {
 		t := &batch[i]
 		if t.read > 0 {
@@ -255,15 +252,13 @@ func (c *core) needs(sender common.Address) bool {
 	return !c.cache.Contains(sender)
 }
 
-// admitSome admits candidates in order, and returns how many of them it has
-// finished. It stops at a candidate in these cases:
-//
-//   - The account of the sender must be read first.
-//   - The candidate must be examined again, because the pool had the transaction at
-//     the first examination but has lost it since.
+// admitSome admits candidates in order, and returns how many it has finished.
 func (c *core) admitSome(batch []candidate) int {
 	for i := range batch {
 		t := &batch[i]
+		// The first examination refused this candidate because the pool had the
+		// transaction. If the pool has lost it since, stop here, so that the caller
+		// examines the candidate again.
 		if t.early {
 			t.err = c.checkNew(t.entry)
 			if t.err == nil {
@@ -271,6 +266,7 @@ func (c *core) admitSome(batch []candidate) int {
 			}
 			t.early = false
 		}
+		// Stop also at a candidate whose sender's account must be read first.
 		if t.err == nil && c.admitOne(t) {
 			return i
 		}
@@ -278,17 +274,18 @@ func (c *core) admitSome(batch []candidate) int {
 	return len(batch)
 }
 
-// admitOne takes a candidate through the last two stages of admission. If the sender's account must
-// be read first, admitOne returns true and changes nothing.
+// admitOne decides about a candidate, or returns true if an account is needed first.
 func (c *core) admitOne(t *candidate) (need bool) {
 	t.err = c.checkNew(t.entry)
 	if t.err != nil {
 		return false
 	}
 	a := c.accounts[t.from]
-	read := t.read == c.generation // and not before the newest head
+	read := t.read == c.generation // not before the newest change of the chain
 	if a != nil && a.stale {
 		if !read {
+			// The last reading of the account failed, or is out of date. The caller
+			// reads the account and calls admitOne again.
 			return true
 		}
 		c.refreshAccount(a, t.known)
@@ -322,13 +319,11 @@ func (c *core) admitOne(t *candidate) (need bool) {
 // little.
 const share = 16
 
-// examineAll examines a batch of candidates on all processors, because most of the time
-// goes into recovering signatures. If the first candidates show that the senders are
-// already known, it uses only one processor, which is then faster.
+// examineAll examines a batch of candidates, on all processors if that is faster.
 func (p *Pool) examineAll(batch []candidate, now int64) {
-	// slow is the time per transaction above which examineAll assumes that
-	// signatures are recovered. Recovering a signature takes about ten times as
-	// long as slow, and all other work about a tenth of it.
+	// If a transaction takes longer than slow, its signature is being recovered, and
+	// more processors help. Recovering a signature takes about ten times as long as
+	// slow, and all other work about a tenth of it.
 	const slow = 3 * time.Microsecond
 	shares := (len(batch) + share - 1) / share
 	switch shares {

@@ -5,10 +5,7 @@ import (
 	"time"
 )
 
-// applyPlan is the last stage of admission: it carries out a plan and emits the
-// events. Transactions enter the pool only here, and most leave the pool here. The
-// exceptions are transactions included in a block (core.includeTransaction) and
-// those that arrangeFrom refuses to promote.
+// applyPlan is the last stage of admission: it carries out a plan and emits the events.
 func (c *core) applyPlan(p plan) {
 	a := p.account
 	e := p.enters
@@ -28,6 +25,9 @@ func (c *core) applyPlan(p plan) {
 			c.removeAt(l.account, l.account.indexOf(l.entry))
 			c.emitEvent(Event{Kind: l.kind, Reason: l.reason}, l.entry)
 		} else {
+			// The transaction of another sender leaves because the pool is full. Its
+			// sender's later transactions leave too, because they cannot run without
+			// it.
 			c.evictChain(l.entry)
 		}
 	}
@@ -41,6 +41,8 @@ func (c *core) applyPlan(p plan) {
 		c.exemptEntry(e)
 	}
 	from := p.index
+	// More plans for this account follow, so the order of its transactions is computed
+	// once, after the last of them.
 	if p.together {
 		c.touchAccount(a, from, from)
 		return
@@ -56,9 +58,8 @@ func (c *core) applyPlan(p plan) {
 	c.closeAccount(a)
 }
 
-// storeEntry stores the newcomer of a plan. If the newcomer replaces another
-// transaction, it takes that transaction's position in the sender's chain, and the
-// replaced transaction leaves the pool.
+// storeEntry stores the newcomer of a plan, in the place of the transaction that it
+// replaces, if any.
 func (c *core) storeEntry(p plan) {
 	a, e := p.account, p.enters
 	old := p.replaces
@@ -83,18 +84,19 @@ func (c *core) storeEntry(p plan) {
 	}
 }
 
-// inheritCount makes the replacement e continue the recent replacement count of the
-// transaction old. The count belongs to the nonce, so a sender cannot evade the limit
-// by replacing a replacement.
+// inheritCount makes a replacement continue the replacement count of the old
+// transaction.
 func (c *core) inheritCount(old, e *entry) {
 	e.replacements, e.since = 1, uint32(e.at/int64(time.Second))
 	if c.replacementWait(old, e.at) > 0 {
+		// The count belongs to the nonce. Otherwise a sender could evade the limit by
+		// replacing the replacement.
 		e.replacements, e.since = min(old.replacements, math.MaxUint16-1)+1, old.since
 	}
 }
 
-// replacementWait returns how long the recent replacements of a transaction's nonce still
-// count towards the limit per minute. The result is 0 or less if they no longer count.
+// replacementWait returns how long earlier replacements still count towards the limit
+// per minute.
 func (c *core) replacementWait(e *entry, now int64) time.Duration {
 	if e.replacements == 0 {
 		return 0
@@ -102,13 +104,14 @@ func (c *core) replacementWait(e *entry, now int64) time.Duration {
 	return replacementWindow - time.Duration(now-int64(e.since)*int64(time.Second))
 }
 
-// evictChain drops a transaction because the pool is full. It also drops the later
-// ones in the sender's chain, because they cannot run without it. Locked
-// transactions stay, and so do those to which the caps do not apply.
+// evictChain drops a transaction, and the sender's later ones, because the pool is
+// full.
 func (c *core) evictChain(e *entry) {
 	a := e.account
 	first := a.indexOf(e)
 	for i := max(int(a.line)-1, first); i >= first; i-- {
+		// The later transactions cannot run without e. Locked ones stay nevertheless,
+		// and so do those to which the caps do not apply.
 		l := a.txs[i].entry
 		if l == e || !l.locked && !l.keeps() {
 			c.emitEvent(Event{Kind: Dropped, Reason: ErrPoolFull}, c.removeAt(a, i))
@@ -124,10 +127,10 @@ func (c *core) setState(a *account, known Account) {
 	a.countCost()
 }
 
-// lockEntry locks a transaction because a session has taken it. It does not compute the
-// order of the sender's later transactions again. That happens once, when the session
-// takes no more transactions of this sender: see core.touchAccount.
+// lockEntry locks a transaction because a session has taken it.
 func (c *core) lockEntry(e *entry) {
+	// The order of the sender's later transactions is not computed here, but once, when
+	// the session takes no more transactions of this sender: see stopTaking.
 	c.removeFromIndex(e)
 	c.countEntry(e, -1)
 	e.locked, e.lead, e.roomless = true, noLead, false
@@ -151,17 +154,16 @@ func (c *core) unlockEntry(e *entry) {
 	}
 }
 
-// A transaction comes back when its block has failed or the process was restarted.
-// The pool has accepted it before, so it is exempt from the caps on count and
-// bytes. It neither displaces another transaction nor is displaced. It leaves the
-// pool like any other transaction: by inclusion, by a replacement of its sender, by
-// its lifetime, or because its nonce is used.
+// A transaction comes back when its block has failed or the process was restarted. The
+// pool has accepted it before, so it is exempt from the caps on count and bytes: it
+// displaces no other transaction, and no newcomer displaces it. It leaves the pool like
+// any other transaction, for example by inclusion in a block or at the end of its
+// lifetime.
 //
-// Exempt transactions cannot fill the memory, because a newcomer is admitted only
-// while all transactions together stay within the sum of the three caps. This sum
-// includes exempt transactions and those held aside (held.go), but not locked ones.
-// The pool therefore holds at most that sum plus the transactions that were in a
-// session or in the host's queue at one time.
+// Exempt transactions cannot fill the memory, because they use up the room of
+// newcomers: a newcomer is admitted only while all transactions together stay within
+// the sum of the three caps. The pool therefore holds at most that sum, plus the
+// transactions that were in a session or in the host's queue at one time.
 //
 // A transaction that a session postponed was never in a block, so it is not exempt.
 

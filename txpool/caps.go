@@ -7,8 +7,8 @@ import (
 	"github.com/google/btree"
 )
 
-// usage is a number of transactions and the memory that they take, in bytes. The caps of the pool
-// limit both.
+// usage is a number of transactions and the memory that they take, in bytes. The caps
+// of the pool limit both.
 type usage struct {
 	count int
 	bytes uint64
@@ -19,23 +19,21 @@ func (u *usage) add(other usage) { u.count += other.count; u.bytes += other.byte
 // uses returns the usage of n transactions like e; n may be -1.
 func (e *entry) uses(n int) usage { return usage{n, uint64(n * int(e.memory))} }
 
-// counts returns the status of a transaction for rules that ignore locks. A locked
-// transaction counts as ready, because it is being built into a block.
+// counts returns the status for rules that ignore the locks of sessions.
 func (e *entry) counts() status {
 	if e.locked {
+		// The transaction is being built into a block, so it counts as one that can
+		// run.
 		return ready
 	}
 	return e.status
 }
 
-// group returns the status under which a transaction counts towards the caps: its own
-// status or, if a session has locked it, building.
-//
-// No cap limits the locked transactions, because the host has chosen them and they leave
-// with their block. If they counted, newcomers might find no room at any price while a
-// block is built.
+// group returns the status under which a transaction counts towards the caps.
 func (e *entry) group() status {
 	if e.locked {
+		// No cap limits locked transactions: they leave with their block. If they
+		// counted, newcomers might find no room at any price while a block is built.
 		return building
 	}
 	return e.status
@@ -56,13 +54,12 @@ func (c *core) countEntry(e *entry, n int) {
 	}
 }
 
-// keeps reports whether the caps do not apply to a transaction, so that newcomers cannot
-// push it out (promise T5). This is true of a transaction that is exempt because it came
-// back, for example from a failed block, and of one that could run before but cannot now.
+// keeps reports whether no newcomer can push a transaction out (promise T5). This holds
+// for a transaction that came back, for example from a failed block, and for one that
+// could run before but cannot now.
 func (e *entry) keeps() bool { return e.exempt || e.ran && e.status != ready }
 
-// stays reports whether a transaction behind a nonce gap is safe from newcomers, because
-// it is locked or the caps do not apply to it.
+// stays reports whether newcomers cannot displace a transaction behind a nonce gap.
 func (e *entry) stays() bool { return e.status == queued && (e.locked || e.keeps()) }
 
 // capped returns the usage of a status to which the caps apply.
@@ -83,22 +80,23 @@ func (c *core) fits(e *entry) bool {
 	return e.exempt || u.count < limit.count && u.bytes+uint64(e.memory) <= limit.bytes
 }
 
-// limits returns the caps of each group of transactions. bound is the limit for the whole pool:
-// newcomers are admitted only while all transactions together, including those that are exempt from
-// the caps, stay within it.
+// limits returns the caps of each group, and the bound for the whole pool.
 func (c *Config) limits() (limits [groups]usage, bound usage) {
 	limits = [groups]usage{
 		queued: {c.MaxQueued, c.MaxBytes}, parked: {c.MaxParked, c.MaxBytes}, ready: {c.MaxPending, c.MaxBytes},
 		building: {math.MaxInt32, math.MaxInt64},
 	}
+	// A newcomer is admitted only while all transactions together stay within this sum
+	// of the caps. Transactions that are exempt from the caps count too.
 	bytes := addSaturating(c.MaxBytes, addSaturating(c.MaxBytes, c.MaxBytes))
 	return limits, usage{c.MaxPending + c.MaxParked + c.MaxQueued, min(bytes, math.MaxInt64)}
 }
 
-// total returns the usage of the whole pool, for comparison with the bound for newcomers. It
-// includes the transactions that are held aside, but not the locked ones.
+// total returns the usage of the whole pool, for comparison with the bound.
 func (c *core) total() usage {
 	all := c.aside.used
+	// Transactions held aside count, because they use memory. Locked ones, in the group
+	// building, do not: they leave with their block.
 	for _, u := range c.uses[:building] {
 		all.add(u)
 	}
@@ -106,17 +104,14 @@ func (c *core) total() usage {
 }
 
 // space contains the numbers from which fits decides whether a transaction has room.
-// Among the transactions of its status, have is in use, need is to be added, and limit is
-// the cap. In the whole pool, total is in use, all is to be added, and bound is the
-// limit.
+// The first line compares it with the transactions of the same status, the second line
+// with the whole pool.
 type space struct {
-	need, have, limit usage
-	all, total, bound usage
+	need, have, limit usage // within its status: to be added, in use, cap
+	all, total, bound usage // in the whole pool: to be added, in use, limit
 }
 
-// space returns the room that a transaction needs and the room that exists, both among
-// the transactions with the given status and in the whole pool. A transaction that
-// replaces old needs only the difference in size.
+// space returns the room that a transaction needs and the room that exists.
 func (c *core) space(old, e *entry, status status) space {
 	all := usage{1, uint64(e.memory)} // growth of the pool
 	need := all                       // growth of the status
@@ -139,23 +134,18 @@ func (s space) fits(freed usage) bool {
 	return fit(s.need, s.have, s.limit, freed) && fit(s.all, s.total, s.bound, freed)
 }
 
-// fit reports whether need can be added to have without exceeding limit, once freed
-// has been removed. A need of zero always fits, even if the limit is already
-// exceeded.
+// fit reports whether need can be added once freed has been removed.
 func fit(need, have, limit, freed usage) bool {
+	// A need of zero always fits, even if the limit is already exceeded.
 	return (need.count == 0 || have.count+need.count <= limit.count+freed.count) &&
 		(need.bytes == 0 || have.bytes+need.bytes <= limit.bytes+freed.bytes)
 }
 
-// gaps sorts senders by their number of transactions behind nonce gaps, the
-// greatest number first. Among senders with equal numbers, the sender whose number
-// has been the same for longest comes first.
-//
-// A transaction behind a gap costs its sender nothing and may never run, so these
-// transactions have separate caps (invariant I1). At a cap, a newcomer behind a gap
-// is usually refused, because it would displace others for nothing. Only a sender
-// that uses more than its share of the room must give way. Otherwise, the first
-// sender to fill the room would keep it forever.
+// gaps sorts senders by their number of transactions behind nonce gaps, the greatest
+// number first, so that a sender that uses more than its share of the room gives way
+// first. A transaction behind a gap costs its sender nothing and may never run. Without
+// a share for each sender, the first one to fill the room would keep it forever
+// (invariant I1).
 type gaps struct {
 	index *btree.BTreeG[gappedSender]
 	moves uint64 // number of calls of setCount, which orders senders with equal counts
@@ -177,8 +167,8 @@ func newGaps() gaps {
 	})}
 }
 
-// setCount stores how many of a sender's transactions are behind a nonce gap and
-// can be displaced, and moves the sender to its new position in the order.
+// setCount stores a sender's number of displaceable transactions, and moves the sender
+// accordingly.
 func (g *gaps) setCount(a *account, count int32) {
 	if a.gapped == count {
 		return
@@ -186,6 +176,8 @@ func (g *gaps) setCount(a *account, count int32) {
 	if a.gapped > 0 {
 		g.index.Delete(gappedSender{a.gapped, a.since, a})
 	}
+	// Senders with equal numbers are ordered by the time of their last change: the
+	// sender whose number has not changed for longest comes first.
 	g.moves++
 	a.gapped, a.since = count, g.moves
 	if count > 0 {
@@ -203,11 +195,12 @@ func (c *core) recountGapped(a *account) {
 	c.queue.setCount(a, int32(len(a.txs))-a.line-a.fixed)
 }
 
-// lastGapped returns a transaction of the sender that is behind a nonce gap and can be
-// displaced: the last one if n is 0, the last but one if n is 1, and so on. It returns
-// nil if there are too few.
+// lastGapped returns the sender's n-th last transaction that newcomers can displace, or
+// nil.
 func (a *account) lastGapped(n int32) *entry {
 	for i := len(a.txs) - 1; i >= 0; i-- {
+		// Only a transaction behind a nonce gap can be displaced here, and only if no
+		// session has locked it and the caps apply to it.
 		e := a.txs[i].entry
 		if e.status == queued && !e.stays() {
 			if n == 0 {
@@ -219,23 +212,17 @@ func (a *account) lastGapped(n int32) *entry {
 	return nil
 }
 
-// queueShares is the number of equal shares into which the room for transactions behind nonce gaps
-// is divided. A sender that uses more than one share gives way to others.
+// queueShares is the number of equal shares of the room for transactions behind nonce
+// gaps. A sender that uses more than one share gives way to others.
 const queueShares = 16
 
-// findGapped chooses the transactions behind nonce gaps that must leave for a
-// newcomer behind a gap. room reports whether the usage of the chosen transactions
-// is enough.
-//
-// It first chooses the last transactions of senders that use more than their share.
-// Such a sender keeps at least as many as the newcomer's sender will have. If these
-// do not suffice, the last transaction of the newcomer's own sender leaves,
-// provided that its nonce is higher than the newcomer's. If that is not enough
-// either, findGapped returns an error that wraps ErrPoolFull.
+// findGapped chooses the transactions behind nonce gaps that make room for a newcomer.
 func (c *core) findGapped(a *account, newcomer *entry, room func(usage) bool) (leaves []leaving, err error) {
 	const most = 8 // a large newcomer may need several
 	var freed usage
 	fair := max(a.gapped+1, int32(c.cfg.MaxQueued/queueShares))
+	// First, senders that use more than their share lose their last transactions. Each
+	// keeps at least as many as the newcomer's sender will have.
 	for sender := range c.queue.all {
 		if sender.gapped <= fair {
 			break
@@ -255,6 +242,8 @@ func (c *core) findGapped(a *account, newcomer *entry, room func(usage) bool) (l
 			break
 		}
 	}
+	// If that is not enough, the sender's own last transaction makes room, provided
+	// that its nonce is higher than the newcomer's.
 	last := a.lastGapped(0)
 	if last != nil && last.nonce > newcomer.nonce && room(last.uses(1)) {
 		return []leaving{{last, Dropped, ErrPoolFull}}, nil

@@ -2,16 +2,14 @@ package txpool
 
 import "github.com/google/btree"
 
-// arrangeChain recomputes the status and the order of a sender's transactions, from index
-// from on. Every change to a sender's chain must end with this call.
-//
-// The transactions before from must be up to date. changed is the last index at which the
-// caller has changed something; after it, arrangeChain stops at the first transaction
-// that keeps its status and order.
+// arrangeChain recomputes status and order from an index on, after a change at index
+// changed.
 func (c *core) arrangeChain(a *account, from, changed int) {
 	if a.short() || a.unfunded { // funding depends on the whole chain
 		from, changed = 0, len(a.txs)
 	}
+	// The transactions before from are up to date. After the index changed, this stops
+	// at the first transaction that keeps its status and order.
 	c.arrangeFrom(a, from, changed)
 	if a.unfunded && !a.short() { // one left on the way
 		c.arrangeFrom(a, 0, len(a.txs))
@@ -20,8 +18,7 @@ func (c *core) arrangeChain(a *account, from, changed int) {
 	c.notifyOfHead(a)
 }
 
-// arrangeFrom is the part of arrangeChain that visits the transactions from an index on.
-// It stops as soon as the rest of the chain cannot change.
+// arrangeFrom visits the transactions from an index on, for arrangeChain.
 func (c *core) arrangeFrom(a *account, from, changed int) {
 	at := c.position(a, from)
 	behindGap := at.lowest == queued
@@ -35,6 +32,8 @@ func (c *core) arrangeFrom(a *account, from, changed int) {
 			a.line = max(a.line, int32(i)+1)
 		}
 		moved := c.moveTo(e, s)
+		// The transaction has just become able to run, but contains an authorization
+		// that the pool does not accept. It leaves, and a gap opens behind it.
 		if moved && s.status == ready && c.refusesPromotion(a, e) {
 			c.removeAt(a, i)
 			c.emitEvent(Event{Kind: Dropped, Reason: ErrAuthorityReserved}, e)
@@ -46,31 +45,27 @@ func (c *core) arrangeFrom(a *account, from, changed int) {
 			e.fresh = false
 			c.emitMove(e, true)
 		}
+		// The rest of the chain cannot change any more.
 		if i >= changed && behindGap || i > changed && !moved && !e.locked {
 			return
 		}
 	}
 }
 
-// seat is the status of a transaction, and its position in the order of all transactions
-// with that status.
+// seat is the status of a transaction, and its position in the order of all
+// transactions with that status.
 type seat struct {
 	status   status
 	lead     place
 	roomless bool
 }
 
-// position describes how the transactions of a sender before some index limit the
-// transaction at that index:
-//
-//   - next is the next nonce without a gap.
-//   - lead and lowest are the latest place in the order and the lowest status so far.
-//   - funded is the index of the first transaction that the balance does not cover.
+// position describes how the earlier transactions of a sender limit the next one.
 type position struct {
-	next   uint64
-	lead   place
-	lowest status
-	funded int
+	next   uint64 // next nonce without a gap
+	lead   place  // latest place so far in the order of the pool
+	lowest status // lowest status so far
+	funded int    // index of the first transaction that the balance does not cover
 }
 
 // position returns how the transactions before index i limit the one at i.
@@ -82,75 +77,73 @@ func (c *core) position(a *account, i int) position {
 	return at
 }
 
-// seat computes the status and the order of the transaction at index i, and advances the
-// position at to the next index. A transaction that could run but finds no room in the
-// pool is parked until there is room. While the base fee changes, every transaction that
-// becomes able to run is first parked in this way, so that the best of them get the room.
+// seat computes the seat of the transaction at index i, and advances at.
 func (c *core) seat(a *account, i int, at *position) seat {
 	e := a.txs[i].entry
 	could := at.lowest == ready
 	s := c.standing(a, i, e, at)
+	// The transaction could run now but did not before, and the caps have no room: park
+	// it until there is room. While the base fee changes, every such transaction waits
+	// at first, so that the best of them get the room.
 	if could && s.status == ready && !e.fresh && e.counts() != ready && !e.exempt && (c.repricing || !c.fits(e)) {
 		return at.wait(e)
 	}
 	return s
 }
 
-// wait returns the seat of a transaction that could run but must wait for room in the
-// pool. It also moves the sender's later transactions to the end of the order, because
-// they cannot run before it.
+// wait returns the seat of a transaction that waits for room in the pool.
 func (at *position) wait(e *entry) seat {
 	s := seat{status: parked, lead: at.lead, roomless: true}
+	// The sender's later transactions cannot run before this one, so they go to the end
+	// of the order, as in entry.behind.
 	at.lead, at.lowest = place{0, e.seq}, parked // as entry.behind
 	return s
 }
 
-// standing returns the status and the place that the transaction at index i has if there
-// is room in the pool, and advances the position at to the next index. Only standing
-// decides the status of a transaction:
-//
-//   - If its nonce is used, it counts as ready. Only a transaction that a session has
-//     locked is still in the pool then.
-//   - If it is behind a nonce gap, it is queued.
-//   - If it is locked, it counts as ready whatever it pays, so that the later ones do not
-//     wait for it.
-//   - If it does not pay enough, or the balance does not cover it, it is parked, and so
-//     are the later ones.
-//   - If its account has become delegated since its admission, and it is beyond the limit
-//     for such accounts, it is parked until its turn comes.
+// standing returns the seat that a transaction has if the pool has room.
 func (c *core) standing(a *account, i int, e *entry, at *position) seat {
+	// No other function decides the status of a transaction. Each call also advances at
+	// to the next transaction of the sender.
 	if e.nonce < a.Nonce {
+		// The nonce is used. The transaction is still in the pool only because a
+		// session has locked it.
 		return seat{status: ready, lead: noLead}
 	}
 	if at.lowest == queued || e.nonce != at.next {
+		// A nonce before the transaction is missing, so neither it nor the later ones
+		// can run.
 		at.lowest = queued
 		return seat{status: queued, lead: noLead}
 	}
 	at.next++
+	// A locked transaction counts as ready whatever it pays, so that the sender's later
+	// ones do not wait for it.
 	if e.locked {
 		return seat{status: ready, lead: noLead}
 	}
 	at.lead = at.lead.after(e)
+	// The balance does not cover the transaction, or the account was delegated
+	// (EIP-7702) after the transaction was admitted, and may have only a few. The
+	// lowest rank parks the transaction, and with it the later ones.
 	if i >= at.funded || a.Delegated && e.nonce-a.Nonce >= uint64(c.cfg.MaxDelegated) {
 		at.lead = place{0, e.seq}
 	}
+	// The transaction, or one before it, does not pay the base fee and the floor.
 	if at.lead.rank < c.fees.leastRank() {
 		at.lowest = parked
 	}
 	return seat{status: at.lowest, lead: at.lead}
 }
 
-// refusesPromotion reports whether a transaction that has just become able to run
-// contains an authorization (EIP-7702) that the pool does not accept. Such authorizations
-// were not checked at admission, because the pool limits them only in transactions that
-// can run.
+// refusesPromotion reports whether a transaction that can run now contains a forbidden
+// authorization (EIP-7702).
 func (c *core) refusesPromotion(a *account, e *entry) bool {
+	// Admission has just checked a fresh transaction. For an older one, the signers'
+	// accounts may have changed while it could not run.
 	return !e.fresh && !e.exempt && !e.locked && c.checkAuthorities(a.address, e) != nil
 }
 
-// moveTo gives a transaction a new status and a new position in the order, and updates
-// everything that depends on them, such as counters and indexes. It returns false if
-// nothing has changed.
+// moveTo gives a transaction a new seat. It returns false if nothing has changed.
 func (c *core) moveTo(e *entry, s seat) bool {
 	if e.status == s.status && e.lead == s.lead && e.roomless == s.roomless {
 		return false
@@ -176,8 +169,7 @@ func (c *core) moveTo(e *entry, s seat) bool {
 	return true
 }
 
-// indexFor returns the index that contains the transaction. It returns nil if none does,
-// for example because a session has locked the transaction.
+// indexFor returns the index that contains the transaction, or nil if none does.
 func (c *core) indexFor(e *entry) *btree.BTreeG[ranked] {
 	switch {
 	case e.locked || e.lead == noLead:
@@ -190,13 +182,14 @@ func (c *core) indexFor(e *entry) *btree.BTreeG[ranked] {
 	return c.parked
 }
 
-// addToIndex adds a transaction to the index of its status. If the transaction can run, addToIndex
-// also offers it to the session that is building a block, if there is one.
+// addToIndex adds a transaction to the index of its status.
 func (c *core) addToIndex(e *entry) {
 	index := c.indexFor(e)
 	if index != nil {
 		index.ReplaceOrInsert(e.ranked(e.lead))
 		if e.status == ready {
+			// The transaction can run: offer it to the session that is building a
+			// block.
 			c.notifySession(e)
 		}
 	}
@@ -210,8 +203,7 @@ func (c *core) removeFromIndex(e *entry) {
 	}
 }
 
-// removeAt removes the transaction at an index of a sender's chain from the pool, without an event.
-// The caller must then update the chain with arrangeChain.
+// removeAt removes a transaction without an event. The caller then calls arrangeChain.
 func (c *core) removeAt(a *account, i int) *entry {
 	e := a.txs[i].entry
 	c.removeFromIndex(e)

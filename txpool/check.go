@@ -36,7 +36,7 @@ type totals struct {
 	authorizations          authorizations
 }
 
-// counters are an account's counts of its transactions. Check compares them with a
+// counters are an account's counts of its transactions, which Check compares with a
 // recount.
 type counters struct{ line, locked, ahead, exempt, fixed, gapped int32 }
 
@@ -67,8 +67,7 @@ func (c *core) check() error {
 	return c.checkRoom()
 }
 
-// checkRoom verifies that the transactions of each status are within their caps
-// (T2, I1), and that no transaction waits for room although there is room for it.
+// checkRoom verifies the caps, and that no transaction waits although there is room.
 func (c *core) checkRoom() error {
 	yields := [...]bool{
 		queued: c.queue.index.Len() > 0,
@@ -95,8 +94,7 @@ func (c *core) checkRoom() error {
 	return nil
 }
 
-// checkSender verifies the counters and the transactions of one sender, and adds them to
-// the totals all, which check compares with those of the core.
+// checkSender verifies one sender, and adds the sender's transactions to all.
 func (c *core) checkSender(a *account, all *totals) error {
 	total := new(uint256.Int)
 	var n counters
@@ -191,10 +189,7 @@ func (c *core) checkEntry(a *account, l link) error {
 	return nil
 }
 
-// checkPlaces verifies the nonce order of a sender's chain, and the status and the place
-// in the order of each transaction. It does not compare places while a session takes
-// transactions of the sender, because the pool updates the places of the later ones only
-// afterwards.
+// checkPlaces verifies the nonce order, status and place of a sender's transactions.
 func (c *core) checkPlaces(a *account) error {
 	at := position{next: a.Nonce, lead: noLead, lowest: ready, funded: a.funded()}
 	last := -1
@@ -212,6 +207,8 @@ func (c *core) checkPlaces(a *account) error {
 			want = at.wait(e)
 		}
 		if c.session != nil && a.locked > 0 {
+			// While a session takes transactions of the sender, the places of the later
+			// ones are out of date: the pool computes them only afterwards.
 			want.lead = e.lead
 		}
 		have := (seat{e.status, e.lead, e.roomless})

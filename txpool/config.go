@@ -82,15 +82,14 @@ type Config struct {
 	// I15).
 	MaxBytes uint64
 	// MaxPerSender is the maximum number of transactions of one sender, including
-	// locked ones. It is at least 1; the default is 16. It also limits how far
-	// ahead a sender can go: the nonce of a transaction may exceed that of the
-	// account by at most four times MaxPerSender. Transactions that come back, for
-	// example from a failed block, are exempt from all caps; see the package
-	// documentation.
+	// locked ones. It is at least 1; the default is 16. It also limits how far ahead a
+	// sender can go: a transaction's nonce may exceed the account's nonce by at most
+	// four times MaxPerSender. Transactions that come back, for example from a failed
+	// block, are exempt from all caps; see the package documentation.
 	MaxPerSender int
 	// MaxDelegated is the maximum number of transactions of a sender that is or may
 	// become delegated (EIP-7702). It is at least 1. The default is 1, because another
-	// party can spend the sender's balance and thereby invalidate all its transactions at
+	// party can spend the sender's balance and so invalidate all its transactions at
 	// once.
 	MaxDelegated int
 
@@ -103,19 +102,20 @@ type Config struct {
 	// floor, at most 1,024. A block that is at most half full counts as a block at
 	// MinGasPrice. The default is 20; 0 keeps the floor at MinGasPrice.
 	FloorWindow int
-	// SurgeSlope is how steeply the price for newcomers rises while the pool is
-	// nearly full. Above an occupancy of 70 %, a newcomer must pay 1 +
-	// SurgeSlope·(occupancy − 70 %) times the floor. The occupancy is that of
-	// MaxPending or that of MaxBytes, whichever is higher. SurgeSlope is in per
-	// mille, at most 10,000. The default is 2,000.
+	// SurgeSlope is how steeply the price for newcomers rises while the pool is nearly
+	// full. Above an occupancy of 70 %, a newcomer must pay 1 + SurgeSlope·(occupancy −
+	// 70 %) times the floor. The occupancy is the used share of MaxPending or of
+	// MaxBytes, whichever is higher. SurgeSlope is in per mille, at most 10,000. The
+	// default is 2,000.
 	SurgeSlope uint64
-	// PriceBump is the least increase of a replacement's fee cap, and also of its tip,
-	// over those of the replaced transaction. It is in per mille, at most 10,000. The
-	// default is 125.
+	// PriceBump is how much a replacement must raise the fee cap and the tip of the
+	// replaced transaction. It is in per mille, at most 10,000. The default is 125,
+	// which means 12.5 %.
 	PriceBump uint64
-	// RoundBumpDown rounds the price that PriceBump demands down to a whole number of wei, as geth
-	// does, because some wallets compute their replacements in this way. By default the price is
-	// rounded up. In both cases a replacement pays at least 1 wei more.
+	// RoundBumpDown rounds the price that PriceBump demands down to a whole number of
+	// wei. geth rounds down, and some wallets compute their replacements like geth. By
+	// default the price is rounded up. In both cases a replacement pays at least 1 wei
+	// more.
 	RoundBumpDown bool
 	// Score returns how valuable a transaction is to the builder. Among the next
 	// transactions of all senders, a session takes the one with the highest score and,
@@ -248,10 +248,10 @@ const (
 	floorWeight = 200
 	// surgeThreshold is the occupancy above which newcomers pay more, in per mille.
 	surgeThreshold = 700
-	// maxSizeGrowth is how much longer the encoding of a replacement may be than that of
-	// the replaced transaction, in per mille. maxReplacements is how often a nonce may be
-	// replaced within replacementWindow. Both limit how many bytes a sender can make the
-	// network carry for the fee of one transaction.
+	// maxSizeGrowth is how much longer the encoding of a replacement may be, in per mille
+	// of the replaced one. maxReplacements is how often a nonce may be replaced within
+	// replacementWindow. Both limit how many bytes a sender can make the network carry for
+	// the fee of one transaction.
 	maxSizeGrowth     = 250
 	maxReplacements   = 10
 	replacementWindow = time.Minute
@@ -299,11 +299,11 @@ func (c *Config) Validate() error {
 	return wrong.Wrap(ErrInvalidConfig)
 }
 
-// lenient returns the rules for transactions that were accepted before, for example
-// those of a failed block. Limits that an operator may have lowered since then do
-// not apply, because an accepted transaction must not be lost.
+// lenient returns the rules for transactions that were accepted before.
 func (c *Config) lenient() Config {
 	l := *c
+	// An operator may have lowered these limits since the transaction was accepted.
+	// They do not apply, because an accepted transaction must not be lost.
 	l.MinGasPrice, l.MaxTxSize, l.MaxTxGas = 0, maxTxSize, 0
 	l.accepted = true
 	return l

@@ -7,43 +7,36 @@ import (
 )
 
 // core contains the contents and the rules of the pool. It uses no clock, lock or
-// cryptography, so that the same sequence of calls always has the same results;
-// Pool adds time and locking around it. The cost of a call grows with the number of
-// transactions of one sender and with the logarithm of the size of the pool
-// (invariant I9).
+// cryptography, so that the same sequence of calls always has the same results; Pool
+// adds time and locking around it.
 type core struct {
 	cfg      *Config
 	accounts map[common.Address]*account
 	list     []*account // the same accounts, for visiting all of them
 	all      map[common.Hash]*entry
-	// cache holds the accounts of senders that have no transactions in the pool, so
-	// that a flood of refused transactions does not cause a read of the host's
-	// state each time.
+	// cache holds the accounts of senders without transactions in the pool. Without it,
+	// each transaction of a flood that the pool refuses would read the host's state.
 	cache lru.BasicLRU[common.Address, Account]
-	// The following lists remember transactions that have left the pool:
-	//
-	//   - departures has the reasons that Pool.Departure returns.
-	//   - replaced has the transactions that a newcomer has replaced, and failed those
-	//     that failed while a block was built. The pool refuses both for a while.
-	//   - privately has the private transactions that were included in a block, so that
-	//     they are private again if they come back.
-	departures                  recent[Departure]
+	// departures remembers why transactions left the pool, for Pool.Departure.
+	departures recent[Departure]
+	// The pool refuses the transactions in replaced and failed for a while. Those in
+	// privately were private before they were included in a block, and become private
+	// again if the block is reverted.
 	replaced, failed, privately recent[struct{}]
 	fees                        fees
 
-	// ready and parked are the indexes of the transactions that are not locked and have
-	// no nonce gap before them, the best first. Those in ready can run; those in parked
-	// do not pay enough. roomless contains, by size class, the transactions that could
-	// run but wait for room in the pool: see settle.go.
-	ready, parked  *btree.BTreeG[ranked]
+	// ready has the transactions that can run, and parked those that do not pay enough,
+	// both with the best first.
+	ready, parked *btree.BTreeG[ranked]
+	// roomless has, by size class, the transactions that could run but wait for room in
+	// the pool: see settle.go.
 	roomless       [classes]*btree.BTreeG[ranked]
 	queue          gaps
 	authorizations authorizations
-	// uses is how many transactions each group has, and their size.
+	// uses is the number and size of the transactions in each group.
 	uses [groups]usage
-	// kept is the part of uses to which the caps do not apply: see entry.keeps. exempt is
-	// the part of kept that came back to the pool, for example from a failed block. Both
-	// are counted, so that the caps can be compared with the rest.
+	// kept is the part of uses to which the caps do not apply, and exempt the part of
+	// kept that came back to the pool, for example from a failed block.
 	kept   [groups]usage
 	exempt usage
 	limits [groups]usage
@@ -57,8 +50,8 @@ type core struct {
 	keeping   bool // transactions are coming back, so none may be lost
 	restoring bool // transactions of the log are being admitted, and are not recorded again
 
-	// generation is the number of changes of the chain's head that the pool has received, counted
-	// from 1. An account that was read in an earlier generation is out of date.
+	// generation counts the changes of the chain's head, from 1. An account that was
+	// read in an earlier generation is out of date.
 	generation uint64
 
 	seq       uint64
@@ -103,13 +96,12 @@ func (c *core) openAccount(address common.Address, known Account) *account {
 	return a
 }
 
-// closeAccount removes a sender that has no more transactions in the pool, so that
-// the pool does not grow with each sender that it has ever seen. It does nothing if
-// the sender still has transactions.
+// closeAccount removes a sender that has no more transactions in the pool.
 func (c *core) closeAccount(a *account) {
 	if len(a.txs) > 0 || a.slot == closed {
 		return
 	}
+	// Otherwise the pool would grow with each sender that it has ever seen.
 	delete(c.accounts, a.address)
 	last := len(c.list) - 1
 	c.list[a.slot] = c.list[last]
@@ -125,21 +117,21 @@ func (c *core) closeAccount(a *account) {
 // closed is the slot of an account that was removed.
 const closed = -1
 
-// cacheAccount caches the nonce and balance of a sender that has no transactions in
-// the pool. If the sender's next transaction is refused too, the host's state need
-// not be read again.
+// cacheAccount remembers the account of a sender without transactions in the pool.
 func (c *core) cacheAccount(a *account) {
 	if len(a.txs) == 0 && !a.stale {
+		// If the sender's next transaction is refused too, the host's state need not be
+		// read again.
 		c.cache.Add(a.address, a.Account)
 	}
 }
 
-// touchAccount marks the sender's transactions from index from to index to as changed.
-// arrangeTouched computes their status and order before the lock is released, so that
-// several changes to one sender cost only one computation.
+// touchAccount marks a sender's transactions from an index to another as changed.
 func (c *core) touchAccount(a *account, from, to int) {
 	if !a.touched {
 		a.touched, a.from, a.to = true, int32(from), int32(to)
+		// arrangeTouched computes their status and order before the lock is released,
+		// so that several changes to one sender cost one computation.
 		c.touched = append(c.touched, a)
 		return
 	}
@@ -152,9 +144,7 @@ func (c *core) arrangeAll(a *account) {
 	c.closeAccount(a)
 }
 
-// arrangeTouched computes the order of the transactions that touchAccount has marked as
-// changed. It leaves out the locked transactions at the beginning of a chain, because
-// they are not in the order.
+// arrangeTouched arranges the transactions that touchAccount has marked.
 func (c *core) arrangeTouched() {
 	for i, a := range c.touched {
 		c.touched[i] = nil
@@ -162,6 +152,8 @@ func (c *core) arrangeTouched() {
 			continue
 		}
 		a.touched = false
+		// Locked transactions at the beginning of a chain are in no index, so start
+		// after them.
 		from := min(max(int(a.from), int(a.ahead)), len(a.txs))
 		if from > 0 && a.txs[from-1].status == queued {
 			from = 0

@@ -13,24 +13,22 @@ import (
 // that others must leave. Making a plan changes nothing; applyPlan carries it out.
 type plan struct {
 	account *account
-	// index is the first index in the account's chain at which the status or the order
-	// may change when the plan is carried out.
+	// index is the first index in the chain that the plan changes.
 	index int
-	// enters is the newcomer, if any, and will be stored at index. replaces is the
-	// transaction that the newcomer replaces, or nil. promotes is a transaction of the
-	// chain that was waiting for room in the pool and gets it now.
+	// enters is the newcomer, and replaces the transaction that it replaces. promotes
+	// was waiting for room in the pool and gets it now. Each may be nil.
 	enters, replaces, promotes *entry
 	// runs is set if the newcomer can run.
 	runs bool
-	// leaves contains the transactions of any account that must leave.
+	// leaves contains the transactions, of any sender, that must leave.
 	leaves []leaving
-	// returns are transactions that a session had locked and now unlocks, because they are in no
-	// block. exempts are transactions to which the caps do not apply from now on.
+	// returns are unlocked, because the session that took them puts them in no block.
+	// exempts are exempt from the caps from now on.
 	returns, exempts []*entry
 	// state is the nonce and balance to store in the account, or nil.
 	state *Account
-	// together is set if more plans for the same account follow. The order of its transactions is
-	// then computed only once for all plans, before the pool's lock is released.
+	// together is set if more plans for this account follow. The order of its
+	// transactions is then computed once, before the pool's lock is released.
 	together bool
 }
 
@@ -41,9 +39,7 @@ type leaving struct {
 	reason error
 }
 
-// decide is the third stage of admission. It returns a plan to admit the transaction, or
-// an error that refuses it. It changes nothing in the pool. In the transaction's entry,
-// it sets only rank and seq.
+// decide returns a plan to admit the transaction, or an error that refuses it.
 func (c *core) decide(a *account, e *entry) (plan, error) {
 	if e.exempt {
 		return c.decideReturned(a, e)
@@ -64,35 +60,37 @@ func (c *core) decide(a *account, e *entry) (plan, error) {
 	if err != nil {
 		return plan{}, err
 	}
+	// A newcomer may close the gap before later transactions. Those beyond the limit of
+	// a delegated sender leave, because they could run then.
 	if old == nil {
 		leaves = append(leaves, c.findBeyondTurn(a, e)...)
 	}
+	// The sender is at its limit, and its last transaction behind a gap makes room.
 	if last != nil && !slices.ContainsFunc(leaves, func(l leaving) bool { return l.entry == last }) {
 		leaves = append(leaves, leaving{last, Dropped, ErrSenderLimit})
 	}
 	return plan{account: a, index: i, enters: e, replaces: old, runs: at.status == ready, leaves: leaves}, nil
 }
 
-// decideReturned decides about a transaction that comes back, for example from a
-// failed block. No cap applies, because the pool has accepted the transaction
-// before. It is refused only in these cases:
-//
-//   - Its nonce is used, or another transaction of the sender has taken the nonce,
-//     so that it can never run.
-//   - Its cost makes the total exceed 2^256-1 wei (ErrInsufficientFunds).
+// decideReturned decides about a transaction that comes back, for example from a failed
+// block.
 func (c *core) decideReturned(a *account, e *entry) (plan, error) {
 	if e.nonce < a.Nonce {
 		return plan{}, tooLow(a, e)
 	}
 	i, taken := a.find(e.nonce)
 	if taken {
+		// The sender has used the nonce for a newer transaction in the meantime.
 		return plan{}, &superseded{a.txs[i].hash()}
 	}
 	total, over := new(uint256.Int).AddOverflow(&a.cost, &e.cost)
 	if over {
 		return plan{}, fmt.Errorf("%w: address %v have %v want more than 2^256-1", ErrInsufficientFunds, a.address, &a.Balance)
 	}
+	// No cap applies, because the pool has accepted the transaction before.
 	p := plan{account: a, index: i, enters: e}
+	// The balance may no longer cover the sender's last transactions. They stay, but
+	// become exempt from the caps.
 	for j := len(a.txs) - 1; j >= 0 && a.Balance.Lt(total); j-- { // the last are not covered
 		if j == i-1 {
 			total.Sub(total, &e.cost)
@@ -106,14 +104,14 @@ func (c *core) decideReturned(a *account, e *entry) (plan, error) {
 	return p, nil
 }
 
-// checkOwn checks a transaction against its sender's account and its sender's other
-// transactions. It returns the index of the transaction in the sender's chain, and
-// the transaction that it would replace; nil means none.
+// checkOwn checks a transaction against its sender's account and other transactions.
 func (c *core) checkOwn(a *account, e *entry) (i int, old *entry, err error) {
 	e.rank = c.fees.rank(e)
 	if err := c.checkNonce(a, e); err != nil {
 		return 0, nil, err
 	}
+	// i is the index of the transaction in its sender's chain, and the transaction
+	// there has the same nonce if replaces is true.
 	i, replaces := a.find(e.nonce)
 	if err := c.checkPrice(e, replaces); err != nil {
 		return 0, nil, err
@@ -145,15 +143,15 @@ func tooLow(a *account, e *entry) error {
 	return fmt.Errorf("%w: address %v, tx: %d state: %d", ErrNonceTooLow, a.address, e.nonce, a.Nonce)
 }
 
-// checkPrice refuses a transaction that pays too little. A newcomer must pay the
-// floor, plus a surge if the pool is nearly full. A replacement must pay only the
-// floor, because it does not make the pool fuller.
+// checkPrice refuses a transaction that pays too little.
 func (c *core) checkPrice(e *entry, replaces bool) error {
 	least := c.fees.floor
 	switch {
 	case c.restoring:
 		return nil // it paid enough when it was first admitted
 	case !replaces:
+		// A newcomer pays a surge if the pool is nearly full. A replacement pays only
+		// the floor, because it does not make the pool fuller.
 		least = c.fees.least()
 	}
 	price := c.fees.price(e)
@@ -163,13 +161,7 @@ func (c *core) checkPrice(e *entry, replaces bool) error {
 	return nil
 }
 
-// checkReplacement decides whether a transaction may replace another one with the
-// same sender and nonce (invariant I6). It refuses a replacement in these cases:
-//
-//   - A session has locked the old transaction.
-//   - Only one of the two is a blob transaction.
-//   - The new transaction does not pay enough more.
-//   - The nonce was replaced too often.
+// checkReplacement decides whether e may replace old (invariant I6).
 func (c *core) checkReplacement(old, e *entry) error {
 	if old.locked {
 		return fmt.Errorf("%w: %s has nonce %d", ErrInBundle, old.hash(), old.nonce)
@@ -187,16 +179,16 @@ func (c *core) checkReplacement(old, e *entry) error {
 	return nil
 }
 
-// checkFunds refuses a transaction if the sender's balance does not cover all
-// transactions of the sender together (invariant I2). Without this rule, a sender
-// could fill the pool with transactions although the balance pays for only one of
-// them.
+// checkFunds refuses a transaction if the balance does not cover all the sender's
+// transactions.
 func (c *core) checkFunds(a *account, old, e *entry) error {
 	var total uint256.Int
 	_, over := total.AddOverflow(&a.cost, &e.cost)
 	if over {
 		return fmt.Errorf("%w: address %v have %v want more than 2^256-1", ErrInsufficientFunds, a.address, &a.Balance)
 	}
+	// Only one transaction with a nonce can run, so the replaced one costs nothing any
+	// more.
 	if old != nil && a.unsettled(old.nonce) {
 		total.Sub(&total, &old.cost)
 	}
@@ -208,16 +200,16 @@ func (c *core) checkFunds(a *account, old, e *entry) error {
 		new(uint256.Int).Sub(&want, &e.cost))
 }
 
-// checkSenderLimit enforces the cap on the transactions of one sender. At the cap, a
-// transaction with the sender's next nonce may still displace the sender's last
-// transaction behind a gap, unless the last transaction is locked or exempt.
-// checkSenderLimit then returns the transaction to displace. Without this exception, a
-// sender whose transactions arrived in the wrong order could never fill its gap.
+// checkSenderLimit enforces the cap on one sender, and returns a transaction that makes
+// room.
 func (c *core) checkSenderLimit(a *account, old, e *entry) (last *entry, err error) {
 	n := len(a.txs)
 	if old != nil || n < c.cfg.MaxPerSender {
 		return nil, nil
 	}
+	// At the cap, a transaction with the sender's next nonce may displace the sender's
+	// last transaction behind a gap. Otherwise a sender whose transactions arrived in
+	// the wrong order could never fill its gap.
 	for i := n - 1; i >= int(a.line) && n == c.cfg.MaxPerSender && e.nonce == a.next(); i-- {
 		last := a.txs[i].entry
 		if !last.locked && !last.exempt {
@@ -227,11 +219,10 @@ func (c *core) checkSenderLimit(a *account, old, e *entry) (last *entry, err err
 	return nil, fmt.Errorf("%w: address %v has %d transactions, limit %d", ErrSenderLimit, a.address, n, c.cfg.MaxPerSender)
 }
 
-// foreseeSeat returns the status and the place in the order that a newcomer will get if
-// it is admitted. It assumes that the balance covers the newcomer, because checkFunds has
-// already checked that.
+// foreseeSeat returns the seat that a newcomer will get if it is admitted.
 func (c *core) foreseeSeat(a *account, i int, e *entry) seat {
 	at := c.position(a, i)
+	// checkFunds has already checked that the balance covers the newcomer.
 	at.funded = i + 1
 	e.seq = c.seq + 1 // as it will be after admission
 	return c.standing(a, i, e, &at)
@@ -242,8 +233,8 @@ type newcomer struct {
 	*entry
 	account *account
 	lead    place
-	// gain is the least that the builder earns by admitting the newcomer, in wei:
-	// the newcomer's fees, minus those of the transaction that it replaces.
+	// gain is the least that the builder earns by admitting the newcomer, in wei: its
+	// fees, minus those of the transaction that it replaces.
 	gain     *uint256.Int
 	replaces bool
 	most     int // greatest number of transactions that it may displace
@@ -252,10 +243,7 @@ type newcomer struct {
 // maxVictims is how many transactions one newcomer may displace at most.
 const maxVictims = 4096
 
-// makeRoom returns the transactions that must leave so that transaction e has room.
-// They are the last transactions of other senders' chains, the worst first, and
-// only those that are strictly worse than e (invariants I1, I3, I4, I5). makeRoom
-// chooses no more than most of them, and returns an error if they do not suffice.
+// makeRoom returns at most most transactions that must leave so that e has room.
 func (c *core) makeRoom(a *account, i int, old, e *entry, s seat, most int) ([]leaving, error) {
 	space := c.space(old, e, s.status)
 	if space.fits(usage{}) {
@@ -276,12 +264,16 @@ func (c *core) makeRoom(a *account, i int, old, e *entry, s seat, most int) ([]l
 	case parked:
 		return c.findVictims(c.parked, n, space.fits)
 	}
+	// Transactions with e's status have room, and only the pool as a whole is full.
+	// Transactions that cannot run leave first.
 	if fit(space.need, space.have, space.limit, usage{}) {
 		leaves := c.findIdle(n, space)
 		if leaves != nil {
 			return leaves, nil
 		}
 	}
+	// A transaction that can pay only the present base fee must not displace one that
+	// can also pay the next.
 	n.lead.rank = min(n.lead.rank, c.rankAfterRise(a, i, e))
 	if n.lead.rank < tipless {
 		return nil, fmt.Errorf("%w: %w: it cannot pay the next base fee, which may be %d wei", ErrPoolFull, ErrUnderpriced, c.fees.next())
@@ -289,14 +281,12 @@ func (c *core) makeRoom(a *account, i int, old, e *entry, s seat, most int) ([]l
 	return c.findVictims(c.ready, n, space.fits)
 }
 
-// findIdle returns transactions that cannot run and must leave, so that a newcomer
-// that can run gets room in the whole pool. It first chooses the worst parked
-// transactions, and then the last transactions behind gaps of the newest senders.
-// It returns nil if these do not suffice. It examines a limited number of
-// transactions and senders, so that Add costs the same in any pool (invariant I9).
+// findIdle returns transactions that cannot run and make room for a newcomer that can.
 func (c *core) findIdle(n newcomer, s space) (leaves []leaving) {
 	var freed usage
 	passed := 0
+	// The number of examined transactions is limited, so that Add costs the same in any
+	// pool (invariant I9).
 	more := func() bool { return passed < maxPassed && len(leaves) < n.most && !s.fits(freed) }
 	leave := func(e *entry) bool {
 		if e.account == n.account || e.exempt || e.locked {
@@ -307,6 +297,8 @@ func (c *core) findIdle(n newcomer, s space) (leaves []leaving) {
 		}
 		return more()
 	}
+	// First the worst parked transactions leave, then the last transactions behind gaps
+	// of the newest senders.
 	c.parked.Descend(func(r ranked) bool { return leave(r.entry) })
 	for i := len(c.list) - 1; i >= 0 && more(); i-- {
 		passed++
@@ -321,11 +313,10 @@ func (c *core) findIdle(n newcomer, s space) (leaves []leaving) {
 	return leaves
 }
 
-// rankAfterRise returns the lowest rank that a newcomer and the transactions before
-// it in the chain will have if the base fee rises as far as it can in the next
-// block (EIP-1559). makeRoom uses it, because a transaction that can pay only the
-// current base fee must not displace one that can also pay the next.
+// rankAfterRise returns the lowest rank of a newcomer and its ancestors at a raised
+// base fee.
 func (c *core) rankAfterRise(a *account, i int, e *entry) uint64 {
+	// This is as far as the base fee can rise in one block (EIP-1559).
 	base := c.fees.next()
 	least := rankAt(base, e)
 	for _, ancestor := range a.txs[min(int(a.ahead), i):i] {
@@ -337,14 +328,6 @@ func (c *core) rankAfterRise(a *account, i int, e *entry) uint64 {
 }
 
 // findVictims chooses the transactions of an index that must leave for a newcomer.
-// room reports whether the usage of the chosen ones is enough. If no choice
-// satisfies the following rules, findVictims returns an error:
-//
-//   - Each victim pays less per gas than the newcomer.
-//   - Among parked transactions, no victim has a higher tip than the newcomer,
-//     because the base fee earns the builder nothing.
-//   - If several victims must leave, or the newcomer replaces a smaller
-//     transaction, the victims together are worth less than the newcomer.
 func (c *core) findVictims(index *btree.BTreeG[ranked], n newcomer, room func(usage) bool) (leaves []leaving, err error) {
 	var freed usage
 	var best ranked // best of the victims so far
@@ -355,8 +338,10 @@ func (c *core) findVictims(index *btree.BTreeG[ranked], n newcomer, room func(us
 		if r.entry.account == n.account {
 			return true // the newcomer's own ancestors or successors
 		}
-		// The index yields the last transaction of a sender's chain first. Its tip is at most the
-		// lowest fee cap of the chain.
+		// The base fee earns the builder nothing, so a parked transaction with a higher
+		// tip than the newcomer's is worth more and stays. The index yields the last
+		// transaction of a sender's chain first, and its tip is at most the lowest fee
+		// cap of the chain.
 		if index == c.parked && min(r.entry.tip, r.rank) > n.tip {
 			dear[r.entry.account] = true
 		}
@@ -381,30 +366,26 @@ func (c *core) findVictims(index *btree.BTreeG[ranked], n newcomer, room func(us
 		return nil, fmt.Errorf("%w: %w: maxFeePerGas %d wei, want > %d (base fee %d)", ErrPoolFull, ErrUnderpriced, n.lead.rank, min(best.rank, c.fees.base), c.fees.base)
 	case !enough:
 		return nil, fmt.Errorf("%w: %w: tip %d wei, want ≥ %d", ErrPoolFull, ErrUnderpriced, tipOf(n.lead.rank), addSaturating(tipOf(best.rank), 1))
+	// Each victim pays less per gas. Several of them, or a victim and the replaced
+	// transaction, may still be worth more in total than the newcomer.
 	case (len(leaves) > 1 || n.replaces) && !sum.Lt(n.gain):
 		return nil, fmt.Errorf("%w: %w: adds at least %v wei, want > %v to displace %d transactions", ErrPoolFull, ErrUnderpriced, n.gain, sum, len(leaves))
 	}
 	return leaves, nil
 }
 
-// worth returns the least that a builder earns with a transaction, in wei: its tip for the minimum
-// amount of gas. If the transaction does not pay the present base fee, worth assumes a base fee of
-// 0.
+// worth returns the least that a builder earns with a transaction, in wei.
 func (e *entry) worth() *uint256.Int {
 	price := e.rank
 	if price >= tipless {
 		price = tipOf(price)
 	}
+	// The transaction pays its tip for the minimum amount of gas. If it does not pay
+	// the present base fee, its price is its fee cap, as if the base fee were 0.
 	return new(uint256.Int).Mul(uint256.NewInt(price), uint256.NewInt(uint64(e.work)))
 }
 
-// decideState returns the plan for an account whose nonce or balance has changed in
-// the host's state. Transactions that the new state does not allow leave the pool,
-// from the end of the chain on, so that no gap opens.
-//
-// Locked transactions stay until their session ends. Exempt transactions stay too,
-// and so do those that become exempt because blocks were reverted. Both are parked
-// until the balance covers them.
+// decideState returns the plan for an account that has changed in the host's state.
 func (c *core) decideState(a *account, known Account) plan {
 	p := plan{account: a, state: &known}
 	covered := new(uint256.Int)
@@ -419,11 +400,16 @@ func (c *core) decideState(a *account, known Account) plan {
 			p.leaves = append(p.leaves, leaving{e.entry, Dropped, ErrNonceTooLow})
 		}
 	}
+	// Transactions that the balance does not cover leave from the end of the chain on,
+	// so that no gap opens.
 	for i := len(a.txs) - 1; i >= used && known.Balance.Lt(covered); i-- {
 		e := a.txs[i].entry
 		switch {
+		// A locked transaction stays until its session ends. Exempt ones stay too,
+		// parked until the balance covers them.
 		case e.locked:
 			continue
+		// Blocks are being reverted, and their transactions may not be lost.
 		case c.keeping && !e.exempt:
 			p.exempts = append(p.exempts, e)
 		case !e.exempt:
@@ -434,9 +420,7 @@ func (c *core) decideState(a *account, known Account) plan {
 	return p
 }
 
-// decideReturn returns the plan for a transaction that a session gives back because it is
-// in no block. The transaction stays in the pool, unless its nonce has been used in the
-// meantime. It becomes exempt from the caps if exempt is set or the balance is too low.
+// decideReturn returns the plan for a transaction that a session gives back.
 func (c *core) decideReturn(e *entry, exempt bool) plan {
 	a := e.account
 	p := plan{account: a, index: a.indexOf(e), together: true}
@@ -446,6 +430,8 @@ func (c *core) decideReturn(e *entry, exempt bool) plan {
 	}
 	p.returns = []*entry{e}
 	if exempt || a.short() {
+		// Newcomers have taken its room, or the balance is too low: the caps must not
+		// push it out.
 		p.exempts = p.returns
 	}
 	return p
@@ -456,7 +442,7 @@ func planDrop(e *entry, reason error) plan {
 	return plan{account: e.account, index: e.account.indexOf(e), leaves: []leaving{{e, Dropped, reason}}}
 }
 
-// maxPassed bounds the time that Add takes when the pool is full. Add then searches
-// for cheap transactions that must leave in favor of a better one. It gives up after
-// it has skipped maxPassed transactions that may not be removed.
+// maxPassed bounds the time that Add takes when the pool is full. Add then searches for
+// cheap transactions that make room for a better one, and gives up after it has skipped
+// maxPassed transactions that may not be removed.
 const maxPassed = 4096

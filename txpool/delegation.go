@@ -8,30 +8,31 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 )
 
-// authority is an account that has signed an authorization in a transaction, which turns
-// the account's code into a delegation (EIP-7702).
+// authority is an account that has signed an authorization in a transaction, which
+// turns the account's code into a delegation (EIP-7702).
 //
-// Another party that can spend the balance of a sender can invalidate all transactions of
-// that sender at once, for the price of one. The pool therefore holds few transactions of
-// a sender that is delegated or about to be (invariant I7). A sender is about to be
+// Another party can spend the balance of a delegated account and so invalidate all its
+// transactions at once, for the price of one. The pool therefore holds few transactions
+// of a sender that is delegated or about to be (invariant I7). A sender is about to be
 // delegated if a transaction that can run contains an authorization of the sender that
-// could apply. Signatures alone do not count, because strangers could otherwise restrict
-// an account with its old signatures.
+// could apply. Only transactions that can run count: otherwise strangers could restrict
+// an account for free, with old signatures of the account in transactions that never
+// run.
 type authority struct {
 	Address common.Address
 	Nonce   uint64 // nonce of the authorization
 }
 
-// authorizations counts the authorizations in transactions that can run, for each account
-// that signed them and each nonce. They show which accounts may become delegated soon.
+// authorizations counts the authorizations in transactions that can run, by the account
+// that signed them and by nonce. The counts show which accounts may become delegated
+// soon.
 type authorizations map[common.Address]map[uint64]int
 
-// authorities returns the accounts that have signed valid authorizations in a transaction, each
-// with the nonce of the authorization, without duplicates. Authorizations for other chains are left
-// out.
+// authorities returns the valid authorizations of a transaction, without duplicates.
 func (c *Config) authorities(tx *types.Transaction) []authority {
 	var valid []authority
 	for _, auth := range tx.SetCodeAuthorizations() {
+		// The authorization is for another chain.
 		if !auth.ChainID.IsZero() && auth.ChainID.ToBig().Cmp(c.ChainID) != 0 {
 			continue
 		}
@@ -44,8 +45,8 @@ func (c *Config) authorities(tx *types.Transaction) []authority {
 	return valid
 }
 
-// enlistAuthorities adds the authorizations of a transaction to the counts if counts is
-// true, and removes them otherwise. They count only while the transaction can run.
+// enlistAuthorities adds the authorizations of a transaction to the counts, or removes
+// them.
 func (c *core) enlistAuthorities(e *entry, counts bool) {
 	if e.enlisted == counts {
 		return
@@ -80,29 +81,31 @@ func (all authorizations) remove(auth authority) {
 	}
 }
 
-// applicable returns the range of nonces that an authorization signed by the account must
-// have to take effect, now or after the account's transactions in the pool. The range is
-// wide: it assumes that the nonce gaps between these transactions are filled and that one
-// more transaction arrives.
+// applicable returns the range of nonces with which an authorization by the account
+// could apply.
 func (a *account) applicable() (first, last uint64) {
 	last = a.Nonce
 	n := len(a.txs)
 	if n > 0 {
 		last = max(last, a.txs[n-1].nonce+1)
 	}
+	// The range is wide: it assumes that the nonce gaps between the transactions are
+	// filled, and that one more transaction arrives.
 	return a.Nonce, addSaturating(last, 1)
 }
 
-// throttled reports whether another party can spend the account's balance (EIP-7702), or may be
-// able to soon. The pool then admits few transactions of the account.
+// throttled reports whether the pool admits only few transactions of the account.
 func (c *core) throttled(a *account) bool {
 	if a.Delegated {
+		// Another party can already spend the account's balance (EIP-7702).
 		return true
 	}
 	nonces := c.authorizations[a.address]
 	if len(nonces) == 0 {
 		return false
 	}
+	// A transaction in the pool may delegate the account soon, if one of its
+	// authorizations has a nonce in this range.
 	first, last := a.applicable()
 	if last-first < uint64(len(nonces)) {
 		for n := range last - first + 1 {
@@ -120,32 +123,35 @@ func (c *core) throttled(a *account) bool {
 	return false
 }
 
-// checkDelegated refuses a new transaction of a delegated sender if its nonce is not the sender's
-// next one, or if the sender has reached its limit. Only transactions that can run count towards
-// the limit (invariant I1). Replacements are not checked, because they do not add to the number.
+// checkDelegated refuses a new transaction of a delegated sender that has reached its
+// limit.
 func (c *core) checkDelegated(a *account, e *entry) error {
 	if !c.throttled(a) {
 		return nil
 	}
+	// Only transactions that can run count towards the limit (invariant I1).
 	have := a.inFlight()
 	if have >= c.cfg.MaxDelegated {
 		return fmt.Errorf("%w: address %v has %d, limit %d", ErrDelegatedLimit, a.address, have, c.cfg.MaxDelegated)
 	}
+	// A transaction behind a nonce gap would not count, and could run once the gap is
+	// closed.
 	if e.nonce != a.next() {
 		return fmt.Errorf("%w: address %v, tx: %d next: %d", ErrDelegatedGap, a.address, e.nonce, a.next())
 	}
 	return nil
 }
 
-// findBeyondTurn returns the transactions of a delegated sender that are behind a
-// nonce gap and beyond the sender's limit, because they were admitted before the
-// sender was delegated. They must leave when a transaction arrives that can run,
-// because that transaction could close the gap before them.
+// findBeyondTurn returns transactions behind a nonce gap that a delegated sender may
+// not have.
 func (c *core) findBeyondTurn(a *account, e *entry) (all []leaving) {
 	if !c.throttled(a) && !a.delegatedBy(e) {
 		return nil
 	}
 	for _, l := range a.txs[a.line:] {
+		// The transaction was admitted before the sender was delegated. The newcomer e
+		// could close the gap before it, and it would then run beyond the sender's
+		// limit.
 		if l.nonce-a.Nonce >= uint64(c.cfg.MaxDelegated) && !l.locked && !l.exempt {
 			all = append(all, leaving{l.entry, Dropped, ErrDelegatedGap})
 		}
@@ -153,8 +159,8 @@ func (c *core) findBeyondTurn(a *account, e *entry) (all []leaving) {
 	return all
 }
 
-// delegatedBy reports whether a transaction contains an authorization that the account itself has
-// signed and that could apply, so that the account would become delegated.
+// delegatedBy reports whether a transaction contains an applicable authorization by the
+// account itself.
 func (a *account) delegatedBy(e *entry) bool {
 	first, last := a.applicable()
 	return slices.ContainsFunc(e.authorities(), func(auth authority) bool {
@@ -162,8 +168,8 @@ func (a *account) delegatedBy(e *entry) bool {
 	})
 }
 
-// checkAuthorities refuses a transaction that would delegate an account (EIP-7702) which already
-// has more transactions in the pool than a delegated account may have.
+// checkAuthorities refuses a transaction that would delegate an account with too many
+// transactions.
 func (c *core) checkAuthorities(from common.Address, e *entry) error {
 	for _, auth := range e.authorities() {
 		a := c.accounts[auth.Address]

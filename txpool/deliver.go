@@ -1,9 +1,10 @@
 package txpool
 
-// deliverEvents passes queued events to Config.Observe, in order and without the pool's lock, so
-// that an observer may call the pool. If another goroutine is delivering events already, that
-// goroutine delivers these events too. If an observer panics, the next call delivers the rest.
+// deliverEvents passes queued events to Config.Observe, in order and without the pool's
+// lock.
 func (p *Pool) deliverEvents() {
+	// If another goroutine delivers already, it delivers these events too. If an
+	// observer panics, the next call delivers the rest.
 	for p.cfg.Observe != nil && p.eventsWait() && p.delivering.TryLock() {
 		p.deliverQueue()
 	}

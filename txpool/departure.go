@@ -36,9 +36,9 @@ func (e *Event) departure(now int64) Departure {
 	return d
 }
 
-// reason is the copy of an error that the pool remembers: its text, and the error of this
-// package that it wrapped. The pool does not keep the original, because a host's error
-// may keep much memory alive.
+// reason is the copy of an error that the pool remembers: its text, and the error of
+// this package that it wrapped. The original is not kept, because a host's error may
+// keep much memory alive.
 type reason struct {
 	text string
 	kind error // nil if it wrapped none
@@ -50,12 +50,12 @@ func (r *reason) Unwrap() error { return r.kind }
 // maxReason is the maximum length of a reason's text, in bytes.
 const maxReason = 256
 
-// rememberReason returns the copy of an error that the pool remembers. Most errors are
-// plain errors of this package and stay as they are, so that an eviction allocates
-// nothing.
+// rememberReason returns the copy of an error that the pool remembers.
 func rememberReason(err error) error {
 	kind := labelOf(err).err
 	if kind != nil && err == kind {
+		// Most errors are plain errors of this package. They need no copy, so that an
+		// eviction allocates nothing.
 		return err
 	}
 	text := err.Error()
@@ -95,9 +95,8 @@ func departureOf(record []byte) (Departure, error) {
 	return d, err
 }
 
-// recent remembers transactions for a limited time, each with a value, for example why it
-// left the pool. If there are too many, it forgets the oldest. Times are in Unix
-// nanoseconds.
+// recent remembers transactions for a limited time, each with a value, for example why
+// it left the pool. If there are too many, it forgets the oldest.
 type recent[V any] struct {
 	lasts time.Duration
 	lru.BasicLRU[common.Hash, stamped[V]]
@@ -134,8 +133,7 @@ func (r *recent[V]) timeLeft(one stamped[V], now int64) time.Duration {
 	return r.lasts - time.Duration(now-one.at)
 }
 
-// find returns the value for a transaction, and for how much longer it is remembered.
-// left is 0 if the transaction is not remembered.
+// find returns the value for a transaction, and how much longer it is remembered.
 func (r *recent[V]) find(hash common.Hash, now int64) (value V, left time.Duration) {
 	one, there := r.Peek(hash)
 	if there && r.timeLeft(one, now) > 0 {

@@ -18,20 +18,21 @@ type status uint8
 const (
 	// queued means that a nonce before the transaction is missing.
 	queued status = iota
-	// parked means that no nonce before the transaction is missing, but the transaction or one
-	// before it does not pay the floor or the base fee, or exceeds the sender's balance.
+	// parked means that no earlier nonce is missing, but the transaction, or one before
+	// it, pays too little or exceeds the sender's balance.
 	parked
 	// ready means that the transaction can run.
 	ready
-	// building is the group of the locked transactions, because a session is building a
-	// block with them. No transaction has it as its status.
+	// building is the group of the transactions that a session has locked, because it
+	// builds a block with them. It is never the status of a transaction.
 	building
 	// groups is the number of groups in which entries are counted.
 	groups
 )
 
-// entry is a transaction in the pool together with the pool's data about it. The fields above the
-// line never change after admission, so that snapshots can read them without the lock.
+// entry is a transaction in the pool together with the pool's data about it. The fields
+// above the line never change after admission, so that snapshots can read them without
+// the lock.
 type entry struct {
 	tx     *types.Transaction
 	nonce  uint64
@@ -41,8 +42,8 @@ type entry struct {
 	seq    uint64      // order of admission
 	at     int64       // time of admission, Unix nanoseconds
 	cost   uint256.Int // gas·feeCap + value + Config.ExtraCost
-	// authorized lists the accounts whose authorizations (EIP-7702) the transaction
-	// contains, or is nil.
+	// authorized lists the accounts that signed authorizations (EIP-7702) in the
+	// transaction, or is nil.
 	authorized *[]authority
 	size       uint32 // bytes of the encoding
 	memory     uint32 // approximate bytes in memory
@@ -58,8 +59,8 @@ type entry struct {
 	exempt   bool // exempt from the caps: see apply.go
 	ran      bool // could run at some time since its admission
 	enlisted bool // its authorities are counted in core.authorizations
-	// replacements counts how often a transaction with this nonce was replaced after
-	// since, which is in Unix seconds. The pool limits the replacements per minute.
+	// replacements counts how often this nonce was replaced since a time, in Unix
+	// seconds.
 	replacements uint16
 	since        uint32
 	account      *account
@@ -78,22 +79,21 @@ func (e *entry) authorities() []authority {
 func (e *entry) hash() common.Hash { return e.tx.Hash() }
 
 // place is the key by which transactions are sorted: the higher rank first, then the
-// earlier arrival, then the lower nonce. A transaction's place has its own rank and seq,
-// or those of an earlier transaction of its sender if these sort later. A child that pays
-// well therefore never sorts before a parent that pays badly, and the last transaction of
-// the order is always the last of its sender's chain (invariants I3, I4).
+// earlier arrival, then the lower nonce. A builder that always takes the best next
+// transaction of any sender takes them in this order.
 //
-// A builder that always takes the best next transaction of any sender takes them in this
-// order. A transaction that pays more than its predecessor in the chain follows directly
-// after that predecessor.
+// A transaction never sorts before an earlier one of its sender: if the earlier one has
+// a worse place, the later one has that place too. A child that pays well therefore
+// follows directly after a parent that pays badly, and the last transaction of the
+// order is always the last of its sender's chain (invariants I3, I4).
 type place struct {
 	rank, seq uint64
 }
 
-// ranked is an element of an index, the sorted list of all transactions with one status.
-// It has copies of some fields of the entry. With a copy of the place, a snapshot of the
-// index stays sorted when the entry moves later. With copies of gas and size, both at
-// most 2^32-1, a session that skips thousands of transactions need not read each entry.
+// ranked is an element of an index, the sorted list of all transactions with one
+// status. The copy of the place keeps a snapshot of the index sorted when the entry
+// moves later. With the copies of gas and size, at most 2^32-1, a session that skips
+// thousands of transactions need not read each entry.
 type ranked struct {
 	place
 	entry     *entry
@@ -129,33 +129,32 @@ const degree = 32
 
 func newIndex() *btree.BTreeG[ranked] { return btree.NewG(degree, before) }
 
-// noLead is the place that precedes all others. It stands for the predecessor's place if
-// a transaction is the first of its chain.
+// noLead is the place before all others. It stands for the place of the previous
+// transaction if a transaction is the first of its chain.
 var noLead = place{rank: math.MaxUint64}
 
-// after returns the place of e in the order, given the place p of the sender's previous
-// transaction. A transaction never comes before the previous one, so the result is the
-// later of p and e's own place.
+// after returns the place of e, given the place p of the sender's previous transaction.
 func (p place) after(e *entry) place {
 	own := (place{e.rank, e.seq})
 	if p.before(own) {
 		return own
 	}
+	// A transaction never comes before the sender's previous one.
 	return p
 }
 
-// behind returns the earliest place in the order that the sender's next transaction can
-// have. If this transaction waits for room, the next one cannot run either, so its place
-// is after all others.
+// behind returns the earliest place that the sender's next transaction can have.
 func (e *entry) behind() place {
 	if e.roomless {
+		// While this transaction waits for room, the next one cannot run either, so its
+		// place is after all others.
 		return place{0, e.seq}
 	}
 	return e.lead
 }
 
-// saturate converts a price to 64 bits; a higher price becomes 2^64-1. That is more than 18 ether
-// per gas, and the pool need not distinguish prices above it.
+// saturate converts a price to 64 bits; a higher price becomes 2^64-1. That is more
+// than 18 ether per gas, and the pool need not distinguish prices above it.
 func saturate(price *uint256.Int) uint64 {
 	if !price.IsUint64() {
 		return math.MaxUint64
@@ -172,8 +171,7 @@ func addSaturating(a, b uint64) uint64 {
 	return sum
 }
 
-// class returns the size class of a transaction. Each class covers twice the memory of
-// the class before it.
+// class returns the size class; each class covers twice the memory of the one before.
 func (e *entry) class() int {
 	const smallest = 10 // in bits, so that the first class has everything below 1 kB
 	return min(max(bits.Len32(e.memory)-smallest, 0), classes-1)

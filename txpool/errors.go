@@ -55,8 +55,8 @@ var (
 	ErrMissingBlobHashes = errors.New("blob transaction missing blob hashes")
 	// ErrGasLimit is returned if the gas limit exceeds Config.BlockGasLimit.
 	ErrGasLimit = errors.New("exceeds block gas limit")
-	// ErrTxGasLimit is returned if the gas limit exceeds Config.MaxTxGas, but
-	// not that of a block.
+	// ErrTxGasLimit is returned if the gas limit exceeds Config.MaxTxGas, but not
+	// Config.BlockGasLimit.
 	ErrTxGasLimit = errors.New("transaction gas limit too high")
 	// ErrIntrinsicGas is returned if the gas limit is below the cost of the transaction before its
 	// first instruction.
@@ -84,11 +84,12 @@ var (
 	// ErrUnderpriced is returned if the transaction pays less than the floor, or if the pool is
 	// full and the transaction does not pay more than the worst one in it.
 	ErrUnderpriced = errors.New("transaction underpriced")
-	// ErrReplaceUnderpriced is returned if a replacement does not pay enough more than the
-	// transaction with the same nonce, or if only one of the two is a blob transaction.
+	// ErrReplaceUnderpriced is returned if a replacement does not pay enough more than
+	// the replaced transaction, or if one of them is a blob transaction and the other
+	// is not.
 	ErrReplaceUnderpriced = errors.New("replacement transaction underpriced")
-	// ErrReplaceOversized is returned if the encoding of a replacement is much longer than that of
-	// the transaction with the same nonce.
+	// ErrReplaceOversized is returned if the encoding of a replacement is much longer
+	// than the encoding of the replaced transaction.
 	ErrReplaceOversized = errors.New("replacement transaction oversized")
 	// ErrReplaceTooOften is returned if the nonce was replaced
 	// ten times within a minute.
@@ -140,8 +141,8 @@ var (
 	ErrNotFound = errors.New("txpool: transaction not found")
 )
 
-// spam lists the errors of transactions that are invalid in themselves. An honest client never
-// causes one of these errors, whatever the state of the chain.
+// spam lists the errors of transactions that are invalid in themselves. An honest
+// client never causes one of these errors, whatever the state of the chain.
 var spam = []error{
 	ErrMalformed, ErrInvalidSender, ErrInvalidChainID, ErrTypeNotSupported, ErrOversized, ErrMaxInitCodeSize, ErrEmptyAuthorizations,
 	ErrSetCodeCreate, ErrTooManyAuthorizations, ErrMissingBlobHashes, ErrIntrinsicGas, ErrFloorDataGas,
@@ -169,8 +170,8 @@ func Underpriced(err error) bool {
 	return (errors.Is(err, ErrUnderpriced) && !errors.Is(err, ErrPoolFull)) || errors.Is(err, ErrReplaceUnderpriced)
 }
 
-// labels maps errors to the short names that Label returns. An error that wraps
-// several of them gets the name of the first.
+// labels maps errors to the names that Label returns. An error that wraps several of
+// them gets the name of the first.
 var labels = []labelled{
 	{ErrAlreadyKnown, "known"}, {ErrPoolFull, "pool full"}, {ErrUnderpriced, "underpriced"}, {ErrNonceTooLow, "nonce too low"},
 	{ErrNonceTooHigh, "nonce too high"}, {ErrInsufficientFunds, "funds"}, {ErrReplaceUnderpriced, "replacement underpriced"},

@@ -67,16 +67,16 @@ type Event struct {
 	Reason error
 }
 
-// emitEvent queues an event about a transaction, if the host has set Config.Observe. If
-// the transaction is dropped or replaced, emitEvent also stores the reason for
-// Pool.Departure.
+// emitEvent queues an event about a transaction for Config.Observe.
 func (c *core) emitEvent(event Event, e *entry) {
 	if e != nil {
 		event.Tx, event.Sender, event.Private, event.Age = e.tx, e.account.address, e.private, c.age(e)
 	}
 	if event.Kind == Dropped || event.Kind == Replaced {
+		// The reason is kept for Pool.Departure.
 		c.recordDeparture(event.departure(c.now))
 	}
+	// A Reset is running, which returns the transactions that it dropped.
 	if event.Kind == Dropped && c.displaced != nil {
 		c.displaced = append(c.displaced, Displaced{Tx: event.Tx, Err: event.Reason})
 	}
@@ -91,24 +91,23 @@ func (c *core) age(e *entry) time.Duration { return time.Duration(max(c.now-e.at
 // recordChange stores a record until the host takes it with TakeChanges.
 func (c *core) recordChange(record []byte) { c.changes = append(c.changes, record) }
 
-// recordAdmission records that the transaction is now in the pool or held aside.
-// Without this record, a restart would lose the transaction.
+// recordAdmission records that a transaction is in the pool or held aside.
 func (c *core) recordAdmission(o *past) {
 	if c.cfg.KeepChanges && !c.restoring {
+		// Without this record, a restart would lose the transaction.
 		c.recordChange(o.addedRecord())
 	}
 }
 
-// recordKept records whether the transaction is exempt from the caps and whether it
-// could run before: see entry.keeps.
+// recordKept records whether a transaction is exempt from the caps, and could run
+// before.
 func (c *core) recordKept(e *entry) {
 	if c.cfg.KeepChanges && !c.restoring {
 		c.recordChange(encode(recordRoom, e.hash(), e.exempt, e.ran))
 	}
 }
 
-// recordDeparture stores why a transaction has left the pool, for Pool.Departure. It also
-// adds a record, so that the reason survives a restart.
+// recordDeparture stores why a transaction left, also in a record for restarts.
 func (c *core) recordDeparture(d Departure) {
 	c.departures.remember(d.Hash, d, d.At.UnixNano())
 	if c.cfg.KeepChanges {
@@ -116,8 +115,7 @@ func (c *core) recordDeparture(d Departure) {
 	}
 }
 
-// emitMove queues the event about a transaction whose status has changed. admitted is true if the
-// transaction has just entered the pool.
+// emitMove queues the event about a transaction whose status has changed.
 func (c *core) emitMove(e *entry, admitted bool) {
 	if c.cfg.Observe == nil {
 		return

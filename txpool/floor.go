@@ -7,33 +7,34 @@ import (
 	"slices"
 )
 
-// fees is the fee market of the pool: it computes the price that a transaction must pay now. The
-// price changes with each block. For newcomers it also depends on how full the pool is.
+// fees computes the price that a transaction must pay now. The price changes with each
+// block, and for newcomers it also depends on how full the pool is.
 type fees struct {
 	cfg *Config
 	prices
 	window []sample // newest last
-	// occupancy is how full the pool is, in per mille. It rises at once when the pool fills and
-	// falls with a delay, so that the price for newcomers does not jump up and down.
+	// occupancy is how full the pool is, in per mille. It falls with a delay, so that
+	// the price for newcomers does not jump up and down.
 	occupancy uint64
 }
 
-// prices is the part of the fee market that survives a restart: the base fee of the next
-// block, the floor, which is the lowest price of a pending transaction, and average,
-// which follows the median prices of recent blocks and which the floor follows.
+// prices is the part of the fee market that survives a restart: the base fee of the
+// next block, the floor, which is the lowest price of a pending transaction, and the
+// average, which follows the median prices of recent blocks. The floor follows the
+// average.
 type prices struct{ base, floor, average uint64 }
 
 func (p *prices) record() []byte { return encode(recordPrices, p.base, p.floor, p.average) }
 
-// sample is the effect of one block on the prices: the median price that its transactions
-// paid, and the average and the floor before the block. If the block is reverted, the
-// pool restores this average and this floor.
+// sample is the effect of one block on the prices: the median price that its
+// transactions paid, and the average and the floor before the block. If the block is
+// reverted, the pool restores this average and this floor.
 type sample struct{ median, average, floor uint64 }
 
 const (
 	perMille = 1000
-	// floorStep limits how fast prices change: the floor and the base fee move by at most
-	// 1/8, or 12.5 %, per block.
+	// floorStep limits how fast prices change: floor and base fee move by at most 1/8
+	// per block.
 	floorStep = 8
 	// hysteresis is how far the occupancy of the pool may fall, in per mille, before the
 	// price for newcomers begins to fall too.
@@ -44,9 +45,9 @@ func newFees(cfg *Config) fees {
 	return fees{cfg: cfg, prices: prices{floor: cfg.MinGasPrice, average: cfg.MinGasPrice}}
 }
 
-// tipless is the rank of a transaction that pays exactly the base fee. The rank of a
-// transaction is its worth to a builder: tipless plus the tip or, if the fee cap is below
-// the base fee, the fee cap alone, which is less than tipless.
+// tipless is the rank of a transaction that pays exactly the base fee. Ranks sort
+// transactions by their worth to a builder: tipless plus the tip. If the fee cap is
+// below the base fee, the rank is the fee cap alone, which is less than tipless.
 const tipless = 1 << 63
 
 // rank returns the worth of a transaction to a builder at the present base fee.
@@ -65,25 +66,27 @@ func (f *fees) next() uint64 { return addSaturating(f.base, f.base/floorStep) }
 // tipOf returns the effective tip of a rank.
 func tipOf(rank uint64) uint64 { return max(rank, tipless) - tipless }
 
-// price returns the price per gas that a transaction pays at the present base fee. The rank of the
-// transaction must be up to date.
+// price returns what a transaction pays per gas at the present base fee.
 func (f *fees) price(e *entry) uint64 {
+	// The rank of the transaction must be up to date. Below tipless, the fee cap is
+	// below the base fee.
 	if e.rank < tipless {
 		return e.feeCap
 	}
 	return addSaturating(f.base, tipOf(e.rank))
 }
 
-// leastRank returns the rank of a transaction that pays only the base fee and the
-// floor. A transaction with a lower rank cannot run.
+// leastRank returns the lowest rank with which a transaction can run.
 func (f *fees) leastRank() uint64 {
+	// Such a transaction pays only the base fee, or the floor if that is higher.
 	return tipless + min(f.floor-min(f.floor, f.base), tipless-2)
 }
 
-// surge returns the factor by which the price for newcomers exceeds the floor, in per mille. It is
-// 1,000 unless the pool is nearly full.
+// surge returns how much the price for newcomers exceeds the floor, in per mille.
 func (f *fees) surge() uint64 {
 	over := f.occupancy - min(f.occupancy, surgeThreshold)
+	// The factor is 1,000, which means the floor itself, unless the pool is nearly
+	// full.
 	return perMille + f.cfg.SurgeSlope*over/perMille
 }
 
@@ -109,8 +112,7 @@ func (f *fees) updateOccupancy(u usage) {
 // permille returns part/whole in per mille, at most ten times the whole.
 func permille(part, whole uint64) uint64 { return min(scale(part, perMille, whole), maxShare) }
 
-// addBlock updates the floor after a new block: the floor follows the median of the recent blocks'
-// median prices, by at most an eighth per block.
+// addBlock updates the floor after a new block with this median price.
 func (f *fees) addBlock(median uint64) {
 	if f.cfg.FloorWindow == 0 {
 		return
@@ -125,18 +127,20 @@ func (f *fees) addBlock(median uint64) {
 	}
 	slices.Sort(sorted)
 	target := sorted[len(sorted)/2]
+	// The floor follows the median of the recent blocks' median prices, by at most an
+	// eighth per block.
 	f.average = approach(f.average, target, floorWeight)
 	step := max(f.floor/floorStep, 1)
 	f.floor = min(max(f.average, f.floor-min(step, f.floor)), addSaturating(f.floor, step))
 	f.floor = min(max(f.floor, f.cfg.MinGasPrice), f.cfg.maxFloor())
 }
 
-// approach returns the average moved toward the target by weight, in per mille of the
-// distance. If the two differ by only a per mille or a few wei, approach returns the
-// target, because the average would otherwise never reach it.
+// approach returns the average moved toward the target by a weight in per mille.
 func approach(average, target, weight uint64) uint64 {
 	up, down := target-min(target, average), average-min(target, average)
 	if up+down <= max(target/perMille, (perMille+weight-1)/weight) {
+		// The two are so close that rounding would keep the average from ever reaching
+		// the target.
 		return target
 	}
 	return average + scale(up, weight, perMille) - scale(down, weight, perMille)
@@ -151,17 +155,17 @@ func (f *fees) removeBlocks(n int) {
 	}
 }
 
-// pricePaid returns the price per gas that a transaction with a fee cap and a tip cap has paid in a
-// block with the given base fee.
+// pricePaid returns the price per gas that a transaction has paid in a block.
 func pricePaid(feeCap, tip, base uint64) uint64 { return min(feeCap, addSaturating(base, tip)) }
 
-// wei converts a price to 64 bits. nil and negative prices become 0, and prices above 2^64-1 become
-// 2^64-1.
+// wei converts a price to 64 bits.
 func wei(price *big.Int) uint64 {
 	switch {
 	case price == nil || price.Sign() <= 0:
 		return 0
 	case !price.IsUint64():
+		// The pool need not distinguish higher prices: this is more than 18 ether per
+		// gas.
 		return math.MaxUint64
 	}
 	return price.Uint64()

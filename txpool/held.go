@@ -10,15 +10,13 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// heldAside holds, by hash, transactions that came back, for example from a failed block,
-// but cannot be admitted now, because the host cannot read the sender's account or a
-// check refuses the transaction at the moment. Each Reset and CleanupExpired tries again,
-// until the transaction is admitted, its nonce is used, or its lifetime is over.
+// heldAside holds transactions that came back, for example from a failed block, but
+// cannot be admitted now: the host cannot read the sender's account, or a check refuses
+// the transaction at the moment. Each Reset and CleanupExpired tries again, until the
+// transaction is admitted, its nonce is used, or its lifetime is over.
 //
-// The records of the pool contain these transactions too. They count toward the limit of
-// the whole pool, because they use memory, but toward no other cap. A sender cannot add
-// such a transaction a second time, because the two copies would leave the pool
-// separately, each for a different reason.
+// The records of the pool contain these transactions too. They count toward the limit
+// of the whole pool, because they use memory, but toward no other cap.
 type heldAside struct {
 	txs  map[common.Hash]*past
 	used usage
@@ -30,8 +28,7 @@ func (h *heldAside) inOrder() []*past {
 	return slices.SortedFunc(maps.Values(h.txs), func(a, b *past) int { return cmp.Compare(a.order, b.order) })
 }
 
-// holdAside adds a transaction to those held aside. If a transaction with the same hash is already
-// there, the new one replaces it.
+// holdAside adds a transaction to those held aside, or replaces it there.
 func (h *heldAside) holdAside(o *past) {
 	h.letGo(o.tx.Hash())
 	h.last++
@@ -49,26 +46,22 @@ func (h *heldAside) letGo(hash common.Hash) {
 	}
 }
 
-// superseded is returned if a transaction comes back, for example from a failed block, but a newer
-// transaction of the same sender has taken its nonce in the meantime. It wraps ErrReplaced and
-// contains the hash of the newer transaction.
+// superseded is returned if a transaction comes back, for example from a failed block,
+// but a newer transaction of the same sender has taken its nonce in the meantime. It
+// wraps ErrReplaced and names the newer transaction.
 type superseded struct{ by common.Hash }
 
 func (s *superseded) Error() string { return ErrReplaced.Error() + " by " + s.by.String() }
 func (s *superseded) Unwrap() error { return ErrReplaced }
 
-// isFinal reports whether an error means that a transaction that came back can never be
-// admitted, so that it need not be held aside for another attempt.
+// isFinal reports whether a transaction that came back can never be admitted, because
+// of err.
 func isFinal(err error) bool {
 	return wrapsAny(err, []error{ErrNonceTooLow, ErrReplaced, ErrInvalidChainID, ErrMalformed})
 }
 
-// setAside handles transactions that came back and were not admitted. A transaction
-// that may be admitted later is held aside; any other leaves the pool for good. A
-// transaction that was held before also leaves when its lifetime is over.
-//
-// setAside adds the transactions that were not held before to core.displaced, so that Reset or
-// Restore can return them.
+// setAside holds aside, or drops, the transactions that came back and were not
+// admitted.
 func (p *Pool) setAside(batch []candidate) {
 	p.changeCore(func(c *core) {
 		for i := range batch {
@@ -78,11 +71,15 @@ func (p *Pool) setAside(batch []candidate) {
 			switch {
 			case t.err == nil:
 				c.aside.letGo(hash)
+			// The pool has the transaction, for example because its sender sent it
+			// again. From now on no newcomer pushes it out.
 			case errors.Is(t.err, ErrAlreadyKnown):
 				e := c.all[hash]
 				if e != nil {
 					c.applyPlan(plan{account: e.account, exempts: []*entry{e}})
 				}
+			// The transaction was held aside before, and the pool gives it up: it can
+			// never be admitted, or its lifetime is over.
 			case held != nil && (isFinal(t.err) || expired):
 				c.aside.letGo(hash)
 				c.emitEvent(t.endEvent(c.now), nil)
@@ -92,6 +89,8 @@ func (p *Pool) setAside(batch []candidate) {
 				departs := t.endEvent(c.now)
 				c.recordDeparture(departs.departure(c.now))
 				c.displaced = append(c.displaced, Displaced{Tx: t.tx, Err: t.err})
+			// The transaction may be admitted later, so it is held aside until then.
+			// Reset or Restore reports this to its caller.
 			default:
 				o := t.origin
 				o.at, o.exempt, o.held, o.err = min(o.at, c.now), true, true, t.err
@@ -103,8 +102,7 @@ func (p *Pool) setAside(batch []candidate) {
 	})
 }
 
-// endEvent returns the last event about a transaction that came back, for example from a
-// failed block, but cannot be admitted again.
+// endEvent returns the last event about a transaction that came back in vain.
 func (t *candidate) endEvent(now int64) Event {
 	event := Event{Kind: Dropped, Tx: t.tx, Sender: t.from, Private: t.origin.private, Age: time.Duration(now - t.origin.at), Reason: t.err}
 	s := new(superseded)
@@ -127,8 +125,7 @@ func (p *Pool) retryHeld() {
 	p.setAside(batch)
 }
 
-// examineBack takes transactions that come back through the first two stages of
-// admission, with the lenient rules for transactions that were accepted before.
+// examineBack examines transactions that come back, with the lenient rules for them.
 func (p *Pool) examineBack(origin []*past) []candidate {
 	batch := make([]candidate, len(origin))
 	for i, o := range origin {
@@ -149,8 +146,7 @@ func (p *Pool) CleanupExpired() {
 	p.dropExpired(p.clock())
 }
 
-// dropExpired drops the expired transactions of all senders. The caller holds p.turn, so that no
-// other call with several steps runs at the same time.
+// dropExpired drops the expired transactions of all senders. The caller holds p.turn.
 func (p *Pool) dropExpired(now int64) {
 	p.changeCore(func(c *core) {
 		for i := len(c.list) - 1; i >= 0; i-- { // a removed sender is replaced by the last one
@@ -161,9 +157,10 @@ func (p *Pool) dropExpired(now int64) {
 	p.sweptAt.Store(now)
 }
 
-// expireDue drops expired transactions if this was last done long enough ago. It is cheap
-// enough for every Add, because it never waits for another call and reads no account.
+// expireDue drops expired transactions if this was last done long enough ago.
 func (p *Pool) expireDue(now int64) {
+	// Every Add calls expireDue, so it must not wait: if another call with several
+	// steps is running, it leaves the work to a later Add.
 	if now-p.sweptAt.Load() >= int64(p.cfg.Lifetime/expiryShare) && p.turn.TryLock() {
 		defer p.turn.Unlock()
 		p.dropExpired(now)
@@ -174,16 +171,15 @@ func (p *Pool) expireDue(now int64) {
 // Config.Lifetime/expiryShare.
 const expiryShare = 16
 
-// expireSender drops the expired transactions of one sender, the last one first. An
-// expired transaction stays while a later transaction of the same sender, without a
-// gap between them, stays. The later one may have displaced others, and it could
-// not run without the expired one.
+// expireSender drops the expired transactions of one sender, the last one first.
 func (c *core) expireSender(a *account, now int64) {
 	lifetime := int64(c.cfg.Lifetime)
 	p := plan{account: a, index: len(a.txs)}
 	followed := false // a later transaction without a gap stays
 	for i := len(a.txs) - 1; i >= 0; i-- {
 		e := a.txs[i].entry
+		// An expired transaction stays while a later one that follows without a gap
+		// stays: the later one may have displaced others, and could not run without it.
 		if !e.locked && now-e.at >= lifetime && !followed {
 			p.leaves = append(p.leaves, leaving{e, Dropped, ErrExpired})
 			p.index = i

@@ -11,8 +11,7 @@ import (
 	"github.com/holiman/uint256"
 )
 
-// inspect makes the checks of a transaction that need neither the sender's account nor
-// cryptography. It returns the entry for the transaction, with its price, cost and size.
+// inspect makes the checks that need neither the sender's account nor cryptography.
 func (c *Config) inspect(tx *types.Transaction) (*entry, error) {
 	if tx == nil {
 		return nil, fmt.Errorf("%w: nil", ErrMalformed)
@@ -39,12 +38,12 @@ func (c *Config) inspect(tx *types.Transaction) (*entry, error) {
 	return e, checkSignature(tx)
 }
 
-// checkSignature refuses a transaction with a negative number in its signature or chain id, because
-// such a transaction cannot be encoded. go-ethereum recovers a sender from some of these
-// signatures, and Config.Sender may not check for negative numbers.
+// checkSignature refuses a negative number in the signature or the chain id.
 func checkSignature(tx *types.Transaction) error {
 	v, r, s := tx.RawSignatureValues()
 	for _, n := range [...]*big.Int{v, r, s, tx.ChainId()} {
+		// A transaction with a negative number cannot be encoded. go-ethereum recovers
+		// a sender from some such signatures, and Config.Sender may not check for them.
 		if n.Sign() < 0 {
 			return fmt.Errorf("%w: a negative number in the signature or the chain id", ErrMalformed)
 		}
@@ -52,8 +51,7 @@ func checkSignature(tx *types.Transaction) error {
 	return nil
 }
 
-// checkType checks that the pool accepts the type of a transaction. It also checks the fields that
-// only this type has, such as blob hashes and authorizations.
+// checkType checks a transaction's type, and the fields that only this type has.
 func (c *Config) checkType(tx *types.Transaction) error {
 	switch tx.Type() {
 	case types.LegacyTxType:
@@ -90,11 +88,11 @@ func (c *Config) checkType(tx *types.Transaction) error {
 	return nil
 }
 
-// checkChain checks that a transaction is signed for the chain of the pool. It accepts any chain id
-// if Config.Sender is set, because the signatures are then not Ethereum's, and if the transaction
-// is an unprotected legacy one.
+// checkChain checks that a transaction is signed for the chain of the pool.
 func (c *Config) checkChain(tx *types.Transaction) error {
 	if c.Sender != nil || !tx.Protected() {
+		// With Config.Sender, signatures are not Ethereum's and need not name a chain.
+		// Unprotected legacy transactions name none.
 		return nil
 	}
 	have := tx.ChainId()
@@ -104,8 +102,8 @@ func (c *Config) checkChain(tx *types.Transaction) error {
 	return nil
 }
 
-// amount converts a number of a transaction to 256 bits. name is the name of the field in
-// error texts, and tooHigh is the error to wrap if the number has more than 256 bits.
+// amount converts a transaction's number to 256 bits, or returns an error with its
+// name.
 func amount(into *uint256.Int, from *big.Int, name string, tooHigh error) error {
 	if from.Sign() < 0 {
 		return fmt.Errorf("%w: %s %v", ErrNegativeValue, name, from)
@@ -140,8 +138,8 @@ func (c *Config) price(e *entry) error {
 	return nil
 }
 
-// addExtras adds the fee for blobs and the result of Config.ExtraCost to the cost of a transaction.
-// It returns false if the sum needs more than 256 bits.
+// addExtras adds blob fees and Config.ExtraCost to a transaction's cost, or returns
+// false on overflow.
 func (c *Config) addExtras(e *entry) bool {
 	if e.tx.Type() == types.BlobTxType {
 		blobCap, over := uint256.FromBig(e.tx.BlobGasFeeCap())
@@ -185,9 +183,9 @@ func (c *Config) checkSize(e *entry) error {
 	return nil
 }
 
-// The following constants estimate how much memory a transaction and its parts take
-// in the pool, in bytes, including all the data that the pool stores about it.
-// TestMemory compares them with the heap.
+// These constants estimate how much memory a transaction and its parts take in the
+// pool, in bytes, including all the data that the pool stores about it. TestMemory
+// compares them with the heap.
 const (
 	txMemory            = 1090 // with entry, indexes and a share of the account
 	legacyTxMemory      = 980
@@ -197,10 +195,10 @@ const (
 	accessTupleMemory   = 48
 )
 
-// memoryOf returns how much memory a transaction takes in the pool, in bytes,
-// accurate to within a quarter. It counts the capacity of lists and not their
-// length, because the lists of a decoded transaction have unused capacity.
+// memoryOf returns a transaction's memory in bytes, accurate to within a quarter.
 func memoryOf(tx *types.Transaction) uint64 {
+	// Count the capacity of lists and not their length, because the lists of a decoded
+	// transaction have unused capacity.
 	memory := txMemory + cap(tx.Data()) + common.HashLength*cap(tx.BlobHashes())
 	if tx.Type() == types.LegacyTxType {
 		memory = legacyTxMemory + cap(tx.Data())
@@ -217,9 +215,7 @@ func memoryOf(tx *types.Transaction) uint64 {
 	return uint64(memory)
 }
 
-// checkGas refuses a gas limit that is too high for a block or for the pool. It
-// also refuses a gas limit that is too low to pay for the transaction before its
-// first instruction (ErrIntrinsicGas) or for its data (ErrFloorDataGas).
+// checkGas refuses a gas limit that is too high or too low.
 func (c *Config) checkGas(e *entry) error {
 	gas := e.gas
 	if gas > c.BlockGasLimit {
@@ -231,6 +227,8 @@ func (c *Config) checkGas(e *entry) error {
 	}
 	intrinsic, floor := c.intrinsicGas(e.tx)
 	e.work = uint32(min(max(intrinsic, floor), math.MaxUint32))
+	// The gas limit must pay for everything before the transaction's first instruction,
+	// and for the minimum price of its data.
 	if gas < intrinsic {
 		return fmt.Errorf("%w: gas %d, minimum needed %d", ErrIntrinsicGas, gas, intrinsic)
 	}
@@ -248,9 +246,8 @@ func (c *Config) sender(signer types.Signer, tx *types.Transaction) (common.Addr
 	return types.Sender(signer, tx) // checks the chain id first
 }
 
-// checkBump checks that a replacement pays enough more than the transaction that it replaces
-// (invariant I6). Both fee cap and tip must be higher by the share Config.PriceBump, rounded as
-// configured, and by at least 1 wei. The encoding must not be much longer.
+// checkBump checks that a replacement pays enough more than the old transaction
+// (invariant I6).
 func (c *Config) checkBump(old, e *entry) error {
 	for _, price := range [...]struct {
 		name      string
@@ -259,11 +256,15 @@ func (c *Config) checkBump(old, e *entry) error {
 		{"maxFeePerGas", old.feeCap, e.feeCap},
 		{"maxPriorityFeePerGas", old.tip, e.tip},
 	} {
+		// Both prices must rise. If only one of them had to, a sender could replace a
+		// transaction again and again without paying more.
 		want := c.bumped(price.old)
 		if price.have < want || price.have == price.old {
 			return fmt.Errorf("%w: %s %d, want ≥ %d to replace %s", ErrReplaceUnderpriced, price.name, price.have, want, old.hash())
 		}
 	}
+	// A much longer replacement would make the network carry many bytes for the fee of
+	// one transaction.
 	limit := uint64(old.size) + uint64(old.size)*maxSizeGrowth/perMille
 	if uint64(e.size) > limit {
 		return fmt.Errorf("%w: size %d, want at most %d", ErrReplaceOversized, e.size, limit)
@@ -271,8 +272,7 @@ func (c *Config) checkBump(old, e *entry) error {
 	return nil
 }
 
-// bumped returns the lowest price that may replace an old price. No price can replace 2^64-1 wei
-// per gas, because that number stands for all higher prices too: see saturate.
+// bumped returns the lowest price that may replace an old price.
 func (c *Config) bumped(old uint64) uint64 {
 	var more uint256.Int
 	more.Mul(more.SetUint64(old), uint256.NewInt(c.PriceBump))
@@ -280,6 +280,8 @@ func (c *Config) bumped(old uint64) uint64 {
 		more.AddUint64(&more, perMille-1)
 	}
 	more.Div(&more, uint256.NewInt(perMille))
+	// If the old price is 2^64-1, nothing can replace it: saturate uses that number for
+	// all higher prices too.
 	return addSaturating(old, max(saturate(&more), 1))
 }
 
@@ -310,13 +312,13 @@ const (
 // It applies from the fork Shanghai on.
 const MaxInitCodeSize = 49_152
 
-// intrinsicGas returns two minimums for the gas limit of a transaction, by the rules of the
-// configured fork: intrinsic is the cost before the first instruction, and floor the minimum cost
-// of the data. Nothing overflows, because Config.MaxTxSize bounds all sizes.
+// intrinsicGas returns the costs that a gas limit must cover, by the fork's rules.
 func (c *Config) intrinsicGas(tx *types.Transaction) (intrinsic, floor uint64) {
 	data := tx.Data()
 	zeros := uint64(bytes.Count(data, []byte{0}))
 	others := uint64(len(data)) - zeros
+	// intrinsic is the cost before the first instruction, and floor the minimum cost of
+	// the data. Nothing overflows, because Config.MaxTxSize bounds all sizes.
 	intrinsic = txGas + zeros*zeroByteGas + others*otherByteGas
 	if tx.To() == nil {
 		intrinsic += createGas

@@ -8,8 +8,8 @@ import (
 	"github.com/google/btree"
 )
 
-// turn is a session's data about one sender, for example whether the session has read the
-// sender's account and which transaction of the sender comes next.
+// turn is a session's data about one sender, for example whether the session has read
+// the sender's account and which transaction of the sender comes next.
 type turn struct {
 	address common.Address
 	read    bool // the account has been read in this session
@@ -43,9 +43,8 @@ func (c *core) notifySession(e *entry) {
 	}
 }
 
-// notifyOfHead offers a sender's next transaction to the session that is building a
-// block. It is called when the sender's chain has changed, because the session may now
-// have to take another transaction next.
+// notifyOfHead offers a sender's next transaction to the running session, after a
+// change.
 func (c *core) notifyOfHead(a *account) {
 	e := a.head()
 	if e != nil {
@@ -54,16 +53,18 @@ func (c *core) notifyOfHead(a *account) {
 }
 
 // considerEntry makes a running session consider a transaction that has become able to
-// run or has moved in the order. The session visits the transactions in order. If it has
-// not yet reached the transaction's new position, it will find the transaction there, and
-// considerEntry does nothing.
+// run.
 func (s *Session) considerEntry(e *entry) {
 	address := e.account.address
 	t := s.senders[address]
 	switch {
+	// The session visits the transactions in order, and has not reached this one yet:
+	// it will find the transaction there.
 	case t == nil && s.misses < maxMisses && !s.walk.passed(e):
 		return
 	case t == nil || t.unfit:
+		// The session has passed this sender, or skipped it because its next
+		// transaction did not fit. The next transaction may fit now.
 		next := e.account.head()
 		if next == nil || s.spent() || !s.fits(next) {
 			return
@@ -81,27 +82,26 @@ func (s *Session) considerEntry(e *entry) {
 	heap.Push(&s.heads, t)
 }
 
-// forgetSender deletes a session's data about a sender that has left the pool, unless the
-// session has taken transactions of the sender. Otherwise, a session that is open for a
-// long time would need more memory with each newcomer.
+// forgetSender deletes a session's data about a sender that has left the pool.
 func (s *Session) forgetSender(address common.Address) {
 	t := s.senders[address]
+	// The session still needs the data of a sender of which it has taken transactions.
 	if t == nil || t.took {
 		return
 	}
 	if t.index != absent {
 		heap.Remove(&s.heads, t.index)
 	}
+	// Otherwise, a session that is open for a long time would need more memory with
+	// each newcomer.
 	delete(s.senders, address)
 }
 
-// visitSender adds a sender to the heads, the senders among which the session chooses, if
-// the sender's next transaction fits into the block. If the transaction does not fit,
-// visitSender only counts it, because the rest of the budget only shrinks; if the
-// transaction changes later, considerEntry considers it again. The size is checked first,
-// because most misses are too large and then the entry need not be read from memory.
+// visitSender adds a sender to the heads if the next transaction fits into the block.
 func (s *Session) visitSender(c *core, r ranked) {
 	e := r.entry
+	// Check the size first: most transactions that do not fit are too large, and the
+	// entry need not be read from memory then.
 	if s.hasRoom(uint64(r.gas), uint64(r.size)) {
 		if s.senders[e.account.address] != nil || e.account.head() != e {
 			return // the sender is in the heads or put aside, or an earlier transaction was skipped
@@ -111,11 +111,12 @@ func (s *Session) visitSender(c *core, r ranked) {
 			return
 		}
 	}
+	// A transaction that does not fit now will not fit later either, because the rest
+	// of the budget only shrinks. If it changes, considerEntry considers it again.
 	s.misses++
 }
 
-// pushHead adds a sender to the heads, the senders among which the session chooses. e is
-// the sender's next transaction; if it is nil, pushHead does nothing.
+// pushHead adds a sender with its next transaction to the heads, unless e is nil.
 func (s *Session) pushHead(c *core, t *turn, e *entry) {
 	if e == nil {
 		return
@@ -124,13 +125,7 @@ func (s *Session) pushHead(c *core, t *turn, e *entry) {
 	heap.Push(&s.heads, t)
 }
 
-// popHead removes the best of the heads, and returns its transaction and the session's
-// data about the sender. If the sender has another next transaction by now, or the stored
-// place is outdated, popHead puts the sender back at its present place and returns no
-// transaction.
-//
-// popHead computes a place only in that case. If it did so each time, a session could run
-// forever when the host's score differs from call to call.
+// popHead removes the best of the heads, and returns its transaction and sender.
 func (s *Session) popHead(c *core) (*entry, *turn) {
 	t := heap.Pop(&s.heads).(*turn)
 	if t.aside {
@@ -138,8 +133,12 @@ func (s *Session) popHead(c *core) (*entry, *turn) {
 	}
 	e := t.entry
 	if t.place != noLead && !e.gone && e.account.head() == e {
+		// The stored place is still right, so do not compute it again: if the host's
+		// score differed from call to call, the session could run forever.
 		return e, t
 	}
+	// The sender has another next transaction by now, or its place has changed: put the
+	// sender back at its present place.
 	a := c.accounts[t.address]
 	if a != nil {
 		s.pushHead(c, t, a.head())
@@ -147,8 +146,7 @@ func (s *Session) popHead(c *core) (*entry, *turn) {
 	return nil, t
 }
 
-// fillHeads visits more senders, best first, until no unvisited sender can have a better
-// transaction than the best of the heads.
+// fillHeads visits senders until no unvisited sender can beat the best of the heads.
 func (s *Session) fillHeads(c *core) {
 	for s.misses < maxMisses && !s.walk.ended && (len(s.heads) == 0 || s.walk.precedes(s.heads[0].place)) {
 		s.walk.visitNext(func(r ranked) { s.visitSender(c, r) })
@@ -187,9 +185,10 @@ func (s *Session) spent() bool {
 		b.Bytes > 0 && s.bytes >= b.Bytes
 }
 
-// fits reports whether the session can take a transaction: the transaction pays the base fee of the
-// block, and the rest of the block has room for it.
+// fits reports whether the session can take a transaction.
 func (s *Session) fits(e *entry) bool {
+	// The transaction must pay the base fee of the block, and fit into the rest of the
+	// budget.
 	return e.feeCap >= s.base && s.hasRoom(e.gas, uint64(e.size))
 }
 
@@ -202,8 +201,7 @@ func (s *Session) hasRoom(gas, size uint64) bool {
 	return b.Bytes == 0 || size <= b.Bytes-min(s.bytes, b.Bytes)
 }
 
-// putAside makes the session skip the sender of e from now on, for example because e
-// has failed and the sender's later transactions depend on it.
+// putAside makes the session take no more transactions of the sender of e.
 func (s *Session) putAside(e *entry) {
 	t := s.beginTurn(e.account.address)
 	t.aside, t.unfit = true, false
@@ -224,8 +222,7 @@ func (e *entry) candidate(base uint64) Candidate {
 	return Candidate{Tx: e.tx, Tip: min(e.tip, e.feeCap-min(e.feeCap, base)), Size: uint64(e.size)}
 }
 
-// keyOf returns the key that a session uses to compare the next transactions of its
-// senders: the score if Config.Score is set, and otherwise the tip.
+// keyOf returns the key by which a session compares the next transactions of senders.
 func (c *core) keyOf(e *entry) place {
 	if c.cfg.Score == nil {
 		return place{e.rank, e.seq}
@@ -233,14 +230,15 @@ func (c *core) keyOf(e *entry) place {
 	return scored(c.cfg.Score, e, c.fees.base)
 }
 
-// scored returns the place of a transaction in a session's order if Config.Score is set.
-// The signed score becomes an unsigned number in the same order.
+// scored returns a transaction's place in a session's order by Config.Score.
 func scored(score func(Candidate) int64, e *entry, base uint64) place {
+	// Flipping the highest bit turns the signed score into an unsigned number in the
+	// same order.
 	return place{uint64(score(e.candidate(base))) ^ 1<<63, e.seq}
 }
 
-// walk visits the transactions that can run, best first. It goes only as far as a session
-// needs, because a block usually takes few of them.
+// walk visits the transactions that can run, best first. It goes only as far as a
+// session needs, because a block usually takes few of them.
 type walk struct {
 	index *btree.BTreeG[ranked] // without Config.Score: the transactions, by tip
 	rest  ranking               // with Config.Score: the next transactions of the senders
@@ -248,13 +246,13 @@ type walk struct {
 	ended bool
 }
 
-// newWalk returns a walk that begins with the best transaction. With Config.Score,
-// the walk is a heap of all senders: a block takes transactions from only a few of
-// them, so sorting all would take longer.
+// newWalk returns a walk that begins with the best transaction.
 func (c *core) newWalk() walk {
 	if c.cfg.Score == nil { // the order of core.ready
 		return walk{index: c.ready}
 	}
+	// With Config.Score the walk is a heap of all senders. A block takes transactions
+	// from only a few of them, so sorting all would take longer.
 	rest := make(ranking, 0, len(c.list))
 	for _, a := range c.list {
 		e := a.head()
@@ -266,15 +264,14 @@ func (c *core) newWalk() walk {
 	return walk{rest: rest}
 }
 
-// passed reports whether the walk has already gone past the present position of a
-// transaction. The session must then consider the transaction itself, because the walk
-// will not visit it.
+// passed reports whether the walk has gone past the present position of a transaction.
 func (w *walk) passed(e *entry) bool {
+	// If so, the session must consider the transaction itself, because the walk will
+	// not visit it.
 	return w.ended || w.index == nil || w.at.entry != nil && before(e.ranked(e.lead), w.at)
 }
 
-// precedes reports whether the walk may still find a better transaction than one at place
-// p. The session must then continue the walk before it chooses.
+// precedes reports whether the walk may still find a better transaction than at p.
 func (w *walk) precedes(p place) bool { return w.at.entry == nil || w.at.place.before(p) }
 
 // stride is how many transactions a walk visits at a time.
@@ -311,9 +308,9 @@ func (w *walk) visitNext(f func(ranked)) {
 	w.ended = w.at == from
 }
 
-// ranking is a heap with the best transaction at the top. It does not use container/heap,
-// because calling the comparisons through an interface would take most of the time of a
-// session with scores.
+// ranking is a heap with the best transaction at the top. It does not use
+// container/heap, because calling the comparisons through an interface would take most
+// of the time of a session with scores.
 type ranking []ranked
 
 // sinkAt moves an entry down until the heap is in order again.
@@ -347,13 +344,14 @@ func (r *ranking) popBest() ranked {
 	return top
 }
 
-// yieldInOrder yields the transactions of a snapshot in the order in which a session would take
-// them: the best first, and those of each sender in nonce order.
+// yieldInOrder yields the transactions in the order in which a session would take them.
 func (s *Snapshot) yieldInOrder(yield func(*entry) bool) {
 	if s.score == nil {
 		s.index.Ascend(func(r ranked) bool { return yield(r.entry) })
 		return
 	}
+	// With Config.Score, yield the best of the senders' next transactions each time, so
+	// that those of one sender stay in nonce order.
 	rest := make(map[*account][]*entry)
 	s.index.Ascend(func(r ranked) bool {
 		rest[r.entry.account] = append(rest[r.entry.account], r.entry)

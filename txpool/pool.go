@@ -31,9 +31,8 @@ type Pool struct {
 	begun   time.Time // start of the pool's clock
 	sweptAt atomic.Int64
 
-	// turn is locked by calls that change the pool in several steps, such as Next, Reset
-	// and CleanupExpired. Each of these calls releases mu between its steps, and turn
-	// keeps the other calls out in the meantime.
+	// turn is locked by calls that change the pool in several steps, such as Next and
+	// Reset. They release mu between their steps, and turn keeps the others out.
 	turn sync.Mutex
 
 	mu       sync.Mutex // protects the fields below
@@ -129,13 +128,14 @@ func (p *Pool) AddAllRaw(raws [][]byte) ([]common.Hash, []error) {
 	return hashes, errs
 }
 
-// addBatch takes transactions through all stages of admission. The result is the same as if they
-// were added one after the other (invariant I10), but signatures are recovered on all processors.
-// addBatch writes the error of each transaction into its candidate.
+// addBatch takes transactions through all stages of admission, and stores their errors.
 func (p *Pool) addBatch(batch []candidate) {
 	now := p.clock()
 	p.expireDue(now)
 	for some := range slices.Chunk(batch, batchSize) {
+		// Only the examination runs on all processors. The candidates are admitted in
+		// order, so the result is the same as if they were added one by one (invariant
+		// I10).
 		p.examineAll(some, now)
 		p.admitAll(some)
 		p.deliverEvents()

@@ -9,25 +9,24 @@ import (
 	"github.com/ethereum/go-ethereum/rlp"
 )
 
-// The following are the kinds of records from which a pool is restored after a
-// restart. A record begins with one byte for its kind, followed by an RLP list of
-// the fields in the comment. Times are in Unix nanoseconds.
+// These are the kinds of records from which a pool is restored after a restart. A
+// record is one byte for its kind and an RLP list of the fields that the comment names.
+// Times are in Unix nanoseconds.
 const (
-	// recordAdded means that a transaction was added. The fields are private, exempt, ran
-	// and held (see past), the time of admission, and the transaction.
+	// recordAdded means that a transaction was added. Fields: private, exempt, ran,
+	// held (see past), time of admission, transaction.
 	recordAdded = 'A'
-	// recordRoom means that the caps begin or cease to apply to a transaction. The fields are its
-	// hash, whether it is exempt from the caps, and whether it could run before.
+	// recordRoom means that the caps begin or cease to apply to a transaction. Fields:
+	// its hash, exempt, ran (see past).
 	recordRoom = 'K'
-	// recordLeft means that a transaction was included in a block, so that it has no
-	// departure. The field is its hash.
+	// recordLeft means that a transaction was included in a block. Field: its hash.
 	recordLeft = 'L'
-	// recordDeparted means that a transaction was replaced or dropped. The fields
-	// are its hash, the time, the hash of the replacement or 0, the label of the
-	// error, and the text of the error.
+	// recordDeparted means that a transaction was replaced or dropped. Fields: its
+	// hash, the time, the hash of the replacement or 0, the label of the error (see
+	// labels), the text of the error.
 	recordDeparted = 'D'
-	// recordPrices means that the prices have changed. The fields are base fee,
-	// floor and average, in wei per gas.
+	// recordPrices means that the prices have changed. Fields: base fee, floor and
+	// average, in wei per gas.
 	recordPrices = 'P'
 )
 
@@ -44,8 +43,7 @@ func encode(kind byte, fields ...any) []byte {
 	return record.Bytes()
 }
 
-// decode decodes a record. fields are pointers to the variables for the record's fields, and the
-// record must have exactly as many fields.
+// decode decodes a record into the variables to which fields points.
 func decode(record []byte, fields ...any) error {
 	var values []rlp.RawValue
 	err := rlp.DecodeBytes(record[1:], &values)
@@ -61,13 +59,9 @@ func decode(record []byte, fields ...any) error {
 	return nil
 }
 
-// past describes a transaction that the pool has admitted before and admits again. The
-// transaction comes from one of these sources:
-//
-//   - a block that was undone
-//   - the transactions that are held aside, outside of the pool's order, because they
-//     could not be admitted when they came back
-//   - the records of a log, after a restart
+// past describes a transaction that the pool has admitted before and admits again. It
+// comes from a block that was undone, from the transactions that are held aside (see
+// heldAside), or, after a restart, from the records of a log.
 type past struct {
 	tx      *types.Transaction
 	private bool

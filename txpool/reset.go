@@ -89,33 +89,30 @@ func (p *Pool) Reset(head Head) []Displaced {
 	return p.endHead()
 }
 
-// endHead is the last step of Reset. Since no more transactions come back that
-// could close nonce gaps, the caps apply to transactions behind gaps again. endHead
-// returns the result of Reset.
+// endHead is the last step of Reset, and returns its result.
 func (p *Pool) endHead() []Displaced {
 	p.changeCore(func(c *core) {
+		// No more transactions come back that could close nonce gaps, so the caps apply
+		// to transactions behind gaps again.
 		c.patient, c.keeping = false, false
 	})
 	return p.takeDisplaced()
 }
 
-// takeDisplaced returns the transactions that the present call of Reset or Restore has
-// dropped or could not admit. If a transaction was held aside and has been admitted
-// since, it is left out. If it has been dropped since, only the entry with the final
-// reason is returned.
+// takeDisplaced returns what Reset or Restore has dropped or could not admit.
 func (p *Pool) takeDisplaced() []Displaced {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	displaced := p.core.displaced
 	p.core.displaced = nil
 	return slices.DeleteFunc(displaced, func(d Displaced) bool {
+		// A transaction that is no longer held aside has been admitted, or dropped. If
+		// it was dropped, the list has a second entry with the final reason.
 		return d.Held && p.core.aside.txs[d.Tx.Hash()] == nil
 	})
 }
 
-// cleanBlocks returns blocks without nil transactions and without the transactions
-// that are also in others. Reset needs this because a transaction that moved from a
-// reverted block to a new block does not come back.
+// cleanBlocks returns blocks without nil transactions and without those in others.
 func cleanBlocks(blocks, others []Block) []Block {
 	moved := make(map[common.Hash]bool)
 	for _, b := range others {
@@ -125,6 +122,8 @@ func cleanBlocks(blocks, others []Block) []Block {
 	}
 	blocks = slices.Clone(blocks)
 	for i := range blocks {
+		// A transaction that moved from a reverted block to a new block does not come
+		// back into the pool.
 		blocks[i].Transactions = slices.DeleteFunc(slices.Clone(blocks[i].Transactions), func(tx *types.Transaction) bool {
 			return tx == nil || len(moved) > 0 && moved[tx.Hash()]
 		})
@@ -147,10 +146,10 @@ func (p *Pool) examineReverted(blocks []Block) []candidate {
 	return p.examineBack(reverted)
 }
 
-// beginHead is the first step of Reset that changes the pool. It removes the transactions of the
-// new blocks, ends the session, and marks all accounts that were read before as out of date.
+// beginHead removes the transactions of the new blocks, and ends the session.
 func (p *Pool) beginHead(head *Head) {
 	p.changeCore(func(c *core) {
+		// From now on, all accounts that were read before are out of date.
 		c.generation++
 		c.patient = true // returning transactions fill the gaps
 		c.keeping, c.displaced = len(head.Reverted) > 0, []Displaced{}
@@ -170,9 +169,7 @@ func (p *Pool) beginHead(head *Head) {
 	})
 }
 
-// includeTransaction removes a transaction that is in a new block. The host's state
-// shows this block, so the transaction's nonce and all lower nonces of its sender
-// are used. Other transactions with these nonces leave the pool too.
+// includeTransaction removes a transaction that is in a new block.
 func (c *core) includeTransaction(tx *types.Transaction) {
 	hash := tx.Hash()
 	departed, held := c.departures.Remove(hash), c.aside.txs[hash] != nil
@@ -187,6 +184,8 @@ func (c *core) includeTransaction(tx *types.Transaction) {
 	a := e.account
 	c.removeAt(a, a.indexOf(e))
 	used := a.Nonce
+	// The host's state shows the block, so this nonce and all lower ones of the sender
+	// are used. Other transactions with these nonces leave too.
 	a.Nonce = max(a.Nonce, e.nonce+1)
 	if e.private {
 		c.privately.remember(hash, struct{}{}, c.now)
@@ -221,9 +220,7 @@ func (p *Pool) senders() []common.Address {
 	return all
 }
 
-// refreshAccounts reads accounts from the host's state again and applies the changes to their
-// transactions. If an account cannot be read, the pool tries again with the next transaction of its
-// sender.
+// refreshAccounts reads accounts again and applies the changes to their transactions.
 func (p *Pool) refreshAccounts(addresses []common.Address) {
 	readings := make([]reading, 0, len(addresses))
 	p.mu.Lock()
@@ -242,9 +239,7 @@ func (p *Pool) refreshAccounts(addresses []common.Address) {
 	})
 }
 
-// moveFees computes the floor from the prices in the new blocks, and applies the new base
-// fee. Transactions that no longer pay enough are parked, and parked ones that pay enough
-// again can run.
+// moveFees moves the floor by the prices in the new blocks, and applies the base fee.
 func (p *Pool) moveFees(head *Head) {
 	medians := make([]uint64, len(head.Included))
 	if p.cfg.FloorWindow > 0 {
@@ -273,20 +268,22 @@ func (p *Pool) moveFees(head *Head) {
 				continue
 			}
 		}
+		// Transactions that pay too little at the new prices are parked.
 		c.parkUnderpriced()
 		c.repricing = false
 	})
 }
 
-// enough is the maximum number of transactions that are used to compute a block's median
-// price. If a block has more, they are chosen at even intervals.
+// enough is the maximum number of transactions from which the median price of a block
+// is computed. If a block has more, they are chosen at even intervals.
 const enough = 1000
 
-// median returns the median price per gas that the transactions of the block have paid. If the
-// block was at most half full, it returns the lowest price, Config.MinGasPrice.
+// median returns the median price per gas that the block's transactions have paid.
 func (b *Block) median(cfg *Config) uint64 {
 	n := len(b.Transactions)
 	if n == 0 || b.used(cfg) <= cmp.Or(b.GasLimit, cfg.BlockGasLimit)/2 {
+		// A block that is at most half full had room at any price, so it counts as one
+		// with the lowest price.
 		return cfg.MinGasPrice
 	}
 	base := wei(b.BaseFee)
@@ -309,9 +306,7 @@ func (b *Block) used(cfg *Config) uint64 {
 	return used
 }
 
-// repriceSender computes for a sender's transactions how much they are worth at a new
-// base fee. If all of them pay the same tip as before, which is usual, their order does
-// not change and is not computed again.
+// repriceSender computes the ranks of a sender's transactions at a new base fee.
 func (c *core) repriceSender(a *account) {
 	moved := false
 	for _, e := range a.txs {
@@ -319,18 +314,20 @@ func (c *core) repriceSender(a *account) {
 		moved = moved || rank != e.rank
 		e.rank = rank
 	}
+	// Usually all transactions pay the same tip as before, and their order does not
+	// change.
 	if moved {
 		c.arrangeAll(a)
 	}
 }
 
-// parkUnderpriced parks the transactions that no longer pay the floor, after the floor or
-// the base fee has risen. If transactions pay the floor again, restoreCaps makes them
-// pending.
+// parkUnderpriced parks the transactions that no longer pay the floor.
 func (c *core) parkUnderpriced() {
 	least := c.fees.leastRank()
 	for _, index := range append([]*btree.BTreeG[ranked]{c.ready}, c.roomless[:]...) {
 		for worst, some := index.Max(); some && worst.rank < least; worst, some = index.Max() {
+			// If the transaction pays the floor again later, restoreCaps makes it
+			// pending.
 			c.arrangeAll(worst.entry.account)
 		}
 	}

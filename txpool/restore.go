@@ -30,15 +30,16 @@ type Poison struct {
 	Err    error
 }
 
-// ReplayChange passes one record of the host's log to an empty pool. The records
-// are those of [Pool.Records], followed by those that [Pool.TakeChanges] has
-// returned since, in order. After the last record, the host calls [Pool.Restore].
-// No other method may be called in between. In this way, a host can follow the log
-// of another process, and restore the pool when that process has ended.
+// ReplayChange passes one record of the host's log to an empty pool. The records are
+// those of [Pool.Records], followed by those that [Pool.TakeChanges] has returned
+// since, in order. After the last record, the host calls [Pool.Restore]. It must call
+// no other method in between. A host can also follow the log of another process with
+// ReplayChange, and call Restore when that process has ended.
 //
-// A record that cannot be read is skipped and listed in Restored.Poisoned. ReplayChange does not
-// keep the bytes of record after it returns. Unless Config.Sender is set, the pool recovers the
-// senders of the transactions in the background, because that is the slow part of Restore.
+// A record that cannot be read is skipped and listed in Restored.Poisoned. ReplayChange
+// does not keep the bytes of record after it returns. Unless Config.Sender is set, the
+// pool recovers the senders of the transactions in the background, because that is the
+// slow part of Restore.
 func (p *Pool) ReplayChange(record []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -51,26 +52,27 @@ func (p *Pool) ReplayChange(record []byte) {
 	}
 }
 
-// recoverAhead starts recovering the sender of a transaction in the background. The transaction
-// caches its sender, so that Restore need not recover it. The caller holds p.mu.
+// recoverAhead starts recovering a transaction's sender in the background. The caller
+// holds p.mu.
 func (p *Pool) recoverAhead(tx *types.Transaction) {
 	if p.cfg.Sender != nil {
 		return
 	}
+	// The transaction caches its sender, so that Restore need not recover it.
 	p.replayed.unknown = append(p.replayed.unknown, tx)
 	if p.recoveries.TryAcquire(1) {
 		go p.recoverUnknown()
 	}
 }
 
-// recoverUnknown recovers the senders of replayed transactions in the background. It ends when all
-// are known, or when Restore begins, which then recovers the rest.
+// recoverUnknown recovers the senders of replayed transactions in the background.
 func (p *Pool) recoverUnknown() {
 	defer p.recoveries.Release(1)
 	for {
 		p.mu.Lock()
 		some := p.replayed.takeUnknown()
 		p.mu.Unlock()
+		// All senders are known, or Restore has begun and recovers the rest itself.
 		if len(some) == 0 {
 			return
 		}
@@ -112,8 +114,7 @@ func (p *Pool) Restore() Restored {
 	return Restored{Transactions: p.Size(), Displaced: displaced, Poisoned: h.poisoned}
 }
 
-// beginRestore restores the parts of the records that do not belong to a
-// transaction in the pool: prices, departures, and records that cannot be read.
+// beginRestore restores prices, departures and the records that cannot be read.
 func (p *Pool) beginRestore(h *history) {
 	now := p.clock()
 	p.mu.Lock()
@@ -131,15 +132,15 @@ func (p *Pool) beginRestore(h *history) {
 	}
 }
 
-// endRestore applies the caps again to the restored transactions that were not
-// exempt before the restart, if there is room for them. During the restoration all
-// were exempt, so that none could be refused.
+// endRestore applies the caps again to transactions that were not exempt before.
 func (p *Pool) endRestore(batch []candidate) {
 	p.lockCore()
 	defer p.mu.Unlock()
 	for i := range batch {
 		t := &batch[i]
 		if t.err == nil && !t.entry.gone && !t.origin.exempt {
+			// During the restoration all transactions were exempt from the caps, so
+			// that none could be refused.
 			p.core.applyCaps(t.entry)
 		}
 	}
@@ -225,8 +226,7 @@ func newHistory() *history {
 	return &history{added: make(map[common.Hash]*past), departures: newRecent[Departure](maxDepartures, departureTime)}
 }
 
-// takeUnknown returns some of the transactions whose senders must still be
-// recovered, or none after Restore has begun.
+// takeUnknown returns some of the transactions whose senders must still be recovered.
 func (h *history) takeUnknown() (some []*types.Transaction) {
 	if h == nil {
 		return nil
@@ -236,8 +236,7 @@ func (h *history) takeUnknown() (some []*types.Transaction) {
 	return some
 }
 
-// readRecord applies a record to the history and returns the transaction that it
-// adds, if any. A record that cannot be decoded is kept as poisoned.
+// readRecord applies a record and returns the transaction that it adds, if any.
 func (h *history) readRecord(record []byte) (added *types.Transaction) {
 	added, err := h.parseRecord(record)
 	if err != nil {
@@ -313,15 +312,14 @@ func (h *history) parseRoom(record []byte) error {
 	return nil
 }
 
-// origins returns the transactions that Restore must admit again, in the order of
-// their first admission. Transactions that were held aside come last. The sender of
-// such a transaction may have sent another one with the same nonce, which was
-// admitted and must get the nonce again.
+// origins returns the transactions that Restore must admit again, in their first order.
 func (h *history) origins() []*past {
 	return slices.SortedFunc(maps.Values(h.added), func(a, b *past) int {
 		switch {
 		case a.held == b.held:
 			return cmp.Compare(a.order, b.order)
+		// Transactions that were held aside come last. The sender may have sent another
+		// one with the same nonce, which was admitted and must get the nonce again.
 		case a.held:
 			return 1
 		}

@@ -45,11 +45,10 @@ type Session struct {
 	gas     uint64 // gas used so far; bytes likewise
 	bytes   uint64
 
-	// over is set once the session takes no more transactions, although those that it has
-	// taken may still be locked. misses counts the transactions in a row that it has
-	// skipped because they do not fit.
+	// over means that the session takes no more transactions; those that it has taken
+	// may still be locked.
 	over   bool
-	misses int
+	misses int // transactions in a row that did not fit
 
 	senders map[common.Address]*turn
 	heads   heads
@@ -59,10 +58,10 @@ type Session struct {
 // usualSenders is the initial capacity of Session.senders.
 const usualSenders = 256
 
-// maxMisses is how many transactions in a row a session skips because they do not
-// fit, before it considers the block full. To end blocks early, an attacker would
-// need this many transactions that do not fit, all with the best tips, and the
-// balance for their gas limits.
+// maxMisses is how many transactions in a row a session skips because they do not fit,
+// before it considers the block full. To end blocks early, an attacker would need this
+// many transactions that do not fit, all with the best tips, and the balance for their
+// gas limits.
 const maxMisses = 10_000
 
 // Build begins a session for one block, and cancels the previous session. The block
@@ -144,9 +143,7 @@ func (s *Session) Next() *types.Transaction {
 	}
 }
 
-// stopTaking makes the session take no more transactions, and frees the data for choosing
-// them. If it has taken transactions of a sender, it marks the sender's later ones, so
-// that their places are computed again.
+// stopTaking makes the session take no more transactions, and frees its data.
 func (s *Session) stopTaking(c *core) {
 	if s.over {
 		return
@@ -154,6 +151,8 @@ func (s *Session) stopTaking(c *core) {
 	for e := range s.members {
 		a := e.account
 		if int(a.ahead) < len(a.txs) {
+			// The sender has later transactions. Their places were not updated while
+			// the session took transactions of the sender, so they are computed now.
 			c.touchAccount(a, int(a.ahead), int(a.ahead))
 		}
 	}
@@ -162,9 +161,7 @@ func (s *Session) stopTaking(c *core) {
 	s.walk = walk{ended: true}
 }
 
-// readSenders reads the account of a transaction's sender again. At the same time,
-// it reads the accounts of other senders that may be next, because several slow
-// readings at once take no longer than one.
+// readSenders reads the account of a transaction's sender again.
 func (s *Session) readSenders(e *entry) {
 	readings := make([]reading, 0, readers)
 	read := func(e *entry) {
@@ -174,6 +171,8 @@ func (s *Session) readSenders(e *entry) {
 	}
 	s.pool.mu.Lock()
 	read(e)
+	// Also read accounts of other senders that may be next, because several slow
+	// readings at once take no longer than one.
 	for _, t := range s.heads {
 		if len(readings) < readers && t.entry != nil && t.entry != e && !t.read {
 			read(t.entry)
@@ -233,8 +232,7 @@ func (s *Session) giveUpCurrent(giveUp func(*core, *entry)) {
 	})
 }
 
-// limit returns the gas limit and the size of the transaction for which the builder has not
-// answered yet, or zeros if there is none.
+// limit returns the gas limit and size of the transaction not answered for yet.
 func (s *Session) limit() (gas, bytes uint64) {
 	if s.current == nil {
 		return 0, 0
@@ -275,14 +273,15 @@ func (c *core) endSession(s *Session) {
 	s.current = nil
 	s.stopTaking(c)
 	for e := range s.members {
+		// The transactions were in no block, so the caps apply to them as before,
+		// unless newcomers have taken their room.
 		c.applyPlan(c.decideReturn(e, !c.fits(e)))
 	}
 	c.session = nil
 }
 
-// pickNext locks the next transaction for the block and returns it, or nil if none fits. If the
-// session has not read the account of the sender yet, pickNext locks nothing and returns the
-// transaction with unread set. The caller then reads the account and calls pickNext again.
+// pickNext locks the next transaction for the block and returns it, or nil if none
+// fits.
 func (s *Session) pickNext(c *core) (e *entry, unread bool) {
 	for !s.over {
 		if s.spent() {
@@ -298,6 +297,8 @@ func (s *Session) pickNext(c *core) (e *entry, unread bool) {
 			continue
 		}
 		if !s.fits(e) {
+			// The transaction does not fit, so skip its sender. If the sender's next
+			// transaction changes, considerEntry considers it again.
 			t.aside, t.unfit = true, true
 			s.misses++
 			if s.misses > maxMisses {
@@ -306,6 +307,8 @@ func (s *Session) pickNext(c *core) (e *entry, unread bool) {
 			continue
 		}
 		if !t.read {
+			// The sender's account must be read first. Nothing is locked until the
+			// caller has read it and calls pickNext again.
 			s.pushHead(c, t, e)
 			return e, true
 		}
@@ -325,15 +328,14 @@ func (s *Session) lockNext(c *core, t *turn, e *entry) {
 	s.pushHead(c, t, e.account.head())
 }
 
-// rejectEntry drops a transaction that failed while a block was built, and puts it
-// in quarantine. If the running session has taken the transaction, it takes no more
-// transactions of the sender, because a new transaction with the same nonce would
-// come too late in the block.
+// rejectEntry drops a transaction that failed in a block, and puts it in quarantine.
 func (c *core) rejectEntry(e *entry, reason error) {
 	if reason == nil {
 		reason = ErrQuarantined
 	}
 	if e.locked && !c.session.over {
+		// The session takes no more transactions of the sender: a new one with the same
+		// nonce would come too late in the block.
 		c.session.putAside(e)
 	}
 	c.failed.remember(e.hash(), struct{}{}, c.now)

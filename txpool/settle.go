@@ -6,9 +6,8 @@ import (
 	"github.com/google/btree"
 )
 
-// restoreCaps brings the pool back within its caps by evicting transactions, and then
-// admits waiting transactions if they have room. Each change to the pool ends with this
-// call.
+// restoreCaps restores the caps and admits waiting transactions, at the end of every
+// change.
 func (c *core) restoreCaps() {
 	c.arrangeTouched()
 	c.evictOver(ready, c.ready)
@@ -24,8 +23,8 @@ func (c *core) restoreCaps() {
 	c.fees.updateOccupancy(c.uses[ready])
 }
 
-// letWaitingIn gives room to the waiting transaction that planNextIn chooses. It reports whether
-// that transaction can run now.
+// letWaitingIn gives room to the best waiting transaction, and reports whether it runs
+// now.
 func (c *core) letWaitingIn() bool {
 	p, some := c.planNextIn()
 	if some {
@@ -34,8 +33,7 @@ func (c *core) letWaitingIn() bool {
 	return some && !p.promotes.roomless
 }
 
-// evictOver evicts transactions of a status, the worst first, until the rest are within
-// their caps. It looks for them in the given indexes.
+// evictOver evicts transactions of a status, the worst first, until its caps hold.
 func (c *core) evictOver(s status, indexes ...*btree.BTreeG[ranked]) {
 	for c.exceedsCaps(s) {
 		worst := c.findWorst(indexes...)
@@ -46,7 +44,8 @@ func (c *core) evictOver(s status, indexes ...*btree.BTreeG[ranked]) {
 	}
 }
 
-// findWorst returns the worst transaction in several indexes that may be evicted, or nil.
+// findWorst returns the worst transaction in several indexes that may be evicted, or
+// nil.
 func (c *core) findWorst(indexes ...*btree.BTreeG[ranked]) *entry {
 	var worst ranked
 	for _, index := range indexes {
@@ -63,28 +62,24 @@ func (c *core) findWorst(indexes ...*btree.BTreeG[ranked]) *entry {
 	return worst.entry
 }
 
-// A transaction can have no gap before it, pay enough, and still have no room,
-// because the base fee fell or a gap closed while the pool was full. It then waits
-// for room. Only the first such transaction of a sender waits, because the later
-// ones cannot run before it. A sender with many transactions therefore does not
-// keep others from coming in.
+// A transaction can have no gap before it, pay enough, and still have no room, because
+// the base fee fell or a gap closed while the pool was full. It then waits for room.
+// Only the first such transaction of a sender waits, because the later ones cannot run
+// before it. A sender with many transactions therefore does not keep others from coming
+// in.
 //
-// Waiting transactions are indexed by size, in classes that double in size from one
-// to the next. The best of each class is a candidate for free room. A large
-// transaction therefore does not keep smaller ones waiting, and the choice takes
-// the same time however many wait.
+// Waiting transactions are indexed by size, in classes that double in size from one to
+// the next. The best of each class is a candidate for free room. A large transaction
+// therefore does not keep smaller ones waiting, and the choice takes the same time
+// however many wait.
 
-// planNextIn returns the plan that gives room to the next waiting transaction, and
-// whether there is such a transaction. It chooses the best one for which there is room.
-// If there is room for none, it chooses the best one that may displace others by the
-// rules for newcomers. planNextIn changes nothing.
-//
-// It considers only the best transaction of each size class. A transaction may therefore
-// wait although there is room for it, but only while a better transaction of at most
-// twice its size is waiting too.
+// planNextIn returns the plan that gives room to the next waiting transaction, if any.
 func (c *core) planNextIn() (plan, bool) {
 	var waiting []ranked // the best of each class
 	least := c.fees.leastRank()
+	// Only the best of each size class is considered, so a transaction may wait
+	// although there is room for it. That happens only while a better one of at most
+	// twice its size waits too.
 	for _, class := range c.roomless {
 		r, there := class.Min()
 		if there && r.rank >= least {
@@ -97,6 +92,8 @@ func (c *core) planNextIn() (plan, bool) {
 			return planPromotion(r.entry, nil), true
 		}
 	}
+	// None fits into free room: the best that may displace others, by the rules for
+	// newcomers, comes in.
 	for _, r := range waiting {
 		a := r.entry.account
 		victims, err := c.makeRoom(a, a.indexOf(r.entry), nil, r.entry, seat{status: ready, lead: r.place}, maxDisplacedByWaiting)
@@ -107,17 +104,15 @@ func (c *core) planNextIn() (plan, bool) {
 	return plan{}, false
 }
 
-// maxDisplacedByWaiting is how many transactions one waiting transaction may displace. It limits
-// the work of planNextIn, which runs after each change of the pool.
+// maxDisplacedByWaiting is how many transactions one waiting transaction may displace.
+// It limits the work of planNextIn, which runs after each change of the pool.
 const maxDisplacedByWaiting = 8
 
 func planPromotion(e *entry, victims []leaving) plan {
 	return plan{account: e.account, index: e.account.indexOf(e), promotes: e, leaves: victims}
 }
 
-// liftParked takes the best parked transaction out of the parked ones if it pays enough
-// now, so that it can run or waits for room. It reports whether there was such a
-// transaction.
+// liftParked lets the best parked transaction run, or wait, if it pays enough now.
 func (c *core) liftParked() bool {
 	r, there := c.parked.Min()
 	if !there || r.rank < c.fees.leastRank() {
@@ -127,11 +122,13 @@ func (c *core) liftParked() bool {
 	return true
 }
 
-// shrinkQueue drops one transaction behind a nonce gap: the last transaction of the
-// sender with the most transactions behind gaps. It reports whether there was one.
+// shrinkQueue drops one transaction behind a nonce gap, and reports whether there was
+// one.
 func (c *core) shrinkQueue() bool {
 	sender, some := c.queue.index.Min()
 	if some {
+		// It is the last transaction of the sender that has the most transactions
+		// behind gaps.
 		c.applyPlan(planDrop(sender.lastGapped(0), ErrPoolFull))
 	}
 	return some

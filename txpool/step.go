@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// changeCore calls f with the pool's lock held, and then brings the pool back within its caps. The
-// caller delivers the events afterwards, without the lock, so that an observer may call any method
-// of the pool.
+// changeCore calls f with the pool's lock held, and then restores the caps. The caller
+// delivers the events afterwards without the lock, so that an observer may call any
+// method of the pool.
 func (p *Pool) changeCore(f func(*core)) {
 	p.lockCore()
 	defer p.mu.Unlock()
@@ -25,20 +25,20 @@ func (p *Pool) lockCore() {
 	p.core.now = max(p.core.now, now) // another call may have waited less
 }
 
-// takeTurn locks p.turn, so that no other call with several steps can run. The
-// caller must call end when it is done; end also delivers the events.
+// takeTurn keeps out other calls with several steps until the caller calls end.
 func (p *Pool) takeTurn() (end func()) {
 	p.turn.Lock()
 	return func() {
 		p.turn.Unlock()
+		// Without a lock, so that an observer may call any method of the pool.
 		p.deliverEvents()
 	}
 }
 
-// clock returns the time by which the pool measures ages, in Unix nanoseconds. If the
-// times of Config.Now have a monotonic reading, as those of time.Now do, the clock
-// follows that reading, so that no transaction becomes older or younger when the
-// machine's clock is set.
+// clock returns the time by which ages are measured, in Unix nanoseconds. If Config.Now
+// returns times with a monotonic reading, as time.Now does, the clock follows that
+// reading, so that no transaction becomes older or younger when the machine's clock is
+// set.
 func (p *Pool) clock() int64 { return p.begun.UnixNano() + int64(p.cfg.Now().Sub(p.begun)) }
 
 // readAccount reads an account from the host's state.
@@ -57,8 +57,8 @@ type reading struct {
 	err     error
 }
 
-// readers is the maximum number of accounts that the pool reads concurrently if the host's State is
-// slow, for example because it calls another process.
+// readers is the maximum number of accounts that the pool reads at the same time if the
+// host's State is slow, for example because it calls another process.
 const readers = 16
 
 // readAll reads accounts from State, concurrently if State is slow, and logs failures.
@@ -74,14 +74,13 @@ func (p *Pool) readOne(r *reading) {
 	}
 }
 
-// forEach calls f with 0 to n-1. If the first call takes longer than slow, forEach makes
-// the other calls on several goroutines, up to the number most at a time. If the first
-// call is fast, it makes all calls itself, because goroutines would cost more than they
-// save.
+// forEach calls f with 0 to n-1, on several goroutines if f is slow.
 func forEach(n, most int, slow time.Duration, f func(int)) {
 	began := time.Now()
 	for i := range n {
 		if i == 1 && time.Since(began) > slow {
+			// The first call was slow. Fast calls stay on this goroutine, because
+			// others would cost more than they save.
 			runConcurrently(1, n, most, f)
 			return
 		}
@@ -99,8 +98,7 @@ func runConcurrently(first, n, most int, f func(int)) {
 	_ = group.Wait() // no call fails
 }
 
-// applyReading applies the answer of the host's State to the sender's transactions. It
-// does nothing if the sender has no more transactions in the pool.
+// applyReading applies the answer of the host's State to the sender's transactions.
 func (c *core) applyReading(r *reading) {
 	a := r.in
 	switch {
@@ -112,10 +110,11 @@ func (c *core) applyReading(r *reading) {
 	}
 }
 
-// refreshAccount stores an account's nonce and balance from the host's state, and drops
-// the transactions that this state does not allow.
+// refreshAccount stores an account's nonce and balance, and drops the transactions that
+// they rule out.
 func (c *core) refreshAccount(a *account, known Account) { c.applyPlan(c.decideState(a, known)) }
 
-// batchSize is how many transactions or accounts the pool processes at a time if a caller passes
-// many. It limits how much memory a call needs, and how long the call holds the lock.
+// batchSize is how many transactions or accounts the pool processes at a time if a
+// caller passes many. It limits how much memory a call needs, and how long the call
+// holds the lock.
 const batchSize = 256

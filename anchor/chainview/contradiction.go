@@ -6,14 +6,14 @@ import (
 	"github.com/jamq/jamq/internal/wire"
 )
 
-// This file detects contradictions between imported blocks: a package was dead on
-// the best chain, and yet a later block of the same chain accumulates it. The rules
-// of JAM exclude this. An imported block must therefore be incomplete, for example
-// because the host left out a report.
+// This file detects contradictions between imported blocks: a package was dead on the
+// best chain, and yet a later block of the same chain accumulates it. The rules of JAM
+// exclude this. An imported block must therefore be incomplete, for example because the
+// host left out a report.
 
 // grave is a package that was dead on the best chain when the host called Forget. The
-// view remembers it only to detect a contradiction, a later block of the same chain that
-// accumulates it.
+// view remembers it only to detect that a later block of the same chain accumulates it,
+// which is a contradiction.
 type grave struct {
 	pkg   jamq.PackageHash
 	since anchor.Point
@@ -37,27 +37,26 @@ func (v *View) Contradictions() []jamq.PackageHash {
 	return found
 }
 
-// contradicts reports whether a new verdict disproves an earlier one that
-// considered the package dead. This is the case if the block at which the package
-// died is still on the best chain, and a later block has accumulated the package.
+// contradicts reports whether a new verdict disproves an earlier one of "dead".
 func (v *View) contradicts(before, now verdict) bool {
+	// The block at which the package died is still on the best chain, and a later block
+	// has accumulated the package.
 	return before.dead != anchor.Alive && before.accumulated == nil && now.accumulated != nil &&
 		v.onMain(before.deadSince) && now.accumulated.Height > before.deadSince.Height
 }
 
-// bury remembers a dead package when the host forgets it. If the chain accumulates the
-// package nevertheless, the verdict was wrong, and searchGraves detects that. bury does
-// nothing for a package that is not dead.
+// bury remembers a dead package when the host forgets it.
 func (v *View) bury(t *Trace) {
 	if t.verdict.dead == anchor.Alive {
 		return
 	}
+	// If the chain accumulates the package nevertheless, the verdict was wrong, and
+	// searchGraves detects that.
 	v.graves = append(v.graves, grave{t.pkg, t.verdict.deadSince.Point})
 	v.graves = v.graves[max(0, len(v.graves)-maxGraves):]
 }
 
-// searchGraves adds a contradiction for each forgotten dead package that a new block of
-// the best chain accumulates.
+// searchGraves adds a contradiction for each forgotten dead package that n accumulates.
 func (v *View) searchGraves(n *node) {
 	for _, g := range v.graves {
 		if !n.accumulated.has(g.pkg) || n.Height <= g.since.Height {

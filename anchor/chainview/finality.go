@@ -46,8 +46,7 @@ func (v *View) Finalize(hash jamq.HeaderHash) error {
 	return nil
 }
 
-// dropForks removes all blocks that do not descend from the finalized block, because they
-// can never be on the best chain again. It remembers their hashes in v.abandoned.
+// dropForks removes all blocks that do not descend from the finalized block.
 func (v *View) dropForks() {
 	var lost []*node
 	v.side = slices.DeleteFunc(v.side, func(n *node) bool {
@@ -58,6 +57,8 @@ func (v *View) dropForks() {
 		return true
 	})
 	for _, n := range lost {
+		// The block can never be on the best chain again. Its hash is kept, so that a
+		// late child is recognized as old.
 		v.abandoned = remember(v.abandoned, maxAbandoned, n.Hash)
 		n.lost = true
 		delete(v.nodes, n.Hash)
@@ -81,27 +82,23 @@ func remember(list []jamq.HeaderHash, most int, hash jamq.HeaderHash) []jamq.Hea
 }
 
 // maxAbandoned is the maximum number of abandoned blocks that the view remembers.
-// Import needs their hashes to distinguish a late child of an abandoned block,
-// which is old, from a block whose parent has not been imported yet.
+// Import needs their hashes to distinguish a late child of an abandoned block, which is
+// old, from a block whose parent has not been imported yet.
 const maxAbandoned = 256
 
-// maxPast is the maximum number of final blocks that the view remembers after
-// pruning. Finalize needs their hashes to distinguish a block that was final before
-// from a block that was never imported. For example, a host finalizes a block twice
-// if it reads its own records again after a crash.
+// maxPast is the maximum number of final blocks that the view remembers after pruning.
+// Finalize needs their hashes to distinguish a block that was final before from a block
+// that was never imported. For example, a host finalizes a block twice if it reads its
+// own records again after a crash.
 const maxPast = 512
 
-// trim frees data of final blocks after the finalized block has advanced. previous
-// is the height of the previous finalized block. The view no longer needs:
-//
-//   - the parent of a final block
-//   - the cores and the ready queue of a block below the finalized one
-//   - the reports of a block before recent history
-//   - any data of a block that is older than both recent history and one epoch
+// trim frees data of final blocks after the finalized block has advanced.
 func (v *View) trim(previous uint64) {
 	base := v.main[0].Height
 	for h := max(previous, base); h < v.finalized.Height; h++ {
 		n := v.main[h-base]
+		// The state after a block is needed only to compute its children, and no block
+		// below the finalized one gets another child.
 		n.parent, n.cores, n.ready = nil, nil, nil
 	}
 	v.finalized.parent = nil
@@ -109,6 +106,8 @@ func (v *View) trim(previous uint64) {
 	for h := max(previous, base+history) - history; h+history < v.finalized.Height; h++ {
 		v.main[h-base].reported = nil // before recent history
 	}
+	// A block that is older than recent history and one epoch can no longer matter for
+	// any package.
 	memory := uint64(max(int(v.spec.EpochLength), v.spec.RecentHistory))
 	drop := 0
 	for ; v.main[drop].Height+memory < v.finalized.Height; drop++ {

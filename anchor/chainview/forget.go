@@ -22,11 +22,8 @@ func (v *View) Forget(pkg jamq.PackageHash) {
 	v.free(t)
 }
 
-// free removes the given traces from the view, except those that are watched or on which
-// others depend. It then checks their prerequisites in the same way, because these may
-// have become unnecessary too. If others depend on a trace but its outcome is final, free
-// keeps the trace and drops only its prerequisites, because they can no longer change the
-// outcome.
+// free removes the given traces, except those that are watched or on which others
+// depend.
 func (v *View) free(work ...*Trace) {
 	seen := make(map[*Trace]bool) // kept for their present dependents
 	for len(work) > 0 {
@@ -38,11 +35,15 @@ func (v *View) free(work ...*Trace) {
 		case len(t.dependents) == 0:
 			delete(v.traces, t.pkg)
 			v.retire(t)
+		// Others depend on the outcome, which may still change, so keep the trace with
+		// its prerequisites.
 		case !v.fateIsFinal(t):
 			seen[t] = true
 			work = append(work, t.needs...)
 			continue
 		}
+		// The outcome can no longer change, or the trace is gone. Its prerequisites may
+		// have become unnecessary too, so check them in the same way.
 		needs := t.needs
 		t.needs, t.prerequisites = nil, nil
 		for _, p := range needs {
@@ -53,8 +54,7 @@ func (v *View) free(work ...*Trace) {
 	}
 }
 
-// retire removes a trace from the agenda and from the list of changes, so that the
-// view does not compute or report its outcome again.
+// retire removes a trace from the agenda, so that its outcome is not computed again.
 func (v *View) retire(t *Trace) {
 	v.agenda.turns.Remove(&t.turn)
 	v.agenda.heights.Remove(&t.height)

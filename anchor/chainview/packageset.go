@@ -7,14 +7,11 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// packageSet contains the packages that one block has accumulated, in order, and answers
-// quickly whether a package is among them.
-//
-// Each block has its own set. A single index for all blocks would answer faster, but on
-// the full chain it would have 200,000 entries, and each package of each block would cost
-// two cache misses. The question is rare, because only reports with prerequisites need
-// it, and most prerequisites are in the newest blocks. A block therefore sorts its
-// packages only when the question comes up for the first time.
+// packageSet contains the packages that one block has accumulated, and answers whether
+// a package is among them. Each block has its own set, because a single index would
+// have 200,000 entries on the full chain, and each package would cost two cache misses.
+// The question is rare: only reports with prerequisites need it. A block therefore
+// sorts its packages when the question comes up for the first time.
 type packageSet struct {
 	list   []jamq.PackageHash
 	sorted []uint64 // first 8 bytes of each package; nil until the first test
@@ -39,7 +36,7 @@ func (s *packageSet) has(pkg jamq.PackageHash) bool {
 	return slices.Contains(s.list, pkg)
 }
 
-// accumulatedBefore reports whether one of the E blocks before block n has accumulated a
+// accumulatedBefore reports whether one of the E blocks before n has accumulated a
 // package. Reports in block n with this prerequisite then need not wait for it.
 func (v *View) accumulatedBefore(n *node, pkg jamq.PackageHash) bool {
 	left := int(v.spec.EpochLength)

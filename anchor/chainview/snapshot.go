@@ -143,9 +143,8 @@ func appendPoint(b []byte, p anchor.Point) []byte {
 	return wire.AppendUint(b, uint64(p.Slot))
 }
 
-// appendRef appends a reference to a block: its hash, height and slot, and whether its
-// fork was abandoned. The hash alone would not be enough, because the block may have been
-// pruned.
+// appendRef appends a reference to a block, also to one that was pruned. The hash alone
+// would then not be enough.
 func appendRef(b []byte, n *node) []byte { return wire.AppendBool(appendPoint(b, n.Point), n.lost) }
 
 // ErrCorrupt is wrapped by the error of Restore if the bytes are not a snapshot of a view.
@@ -306,9 +305,7 @@ func (v *View) readTrace(r *wire.Reader, pruned map[anchor.Point]*node) {
 	}
 }
 
-// readRef reads a reference to a block and returns the block. If the block was
-// pruned, it returns a substitute with the same hash, height and slot. Equal
-// references get the same substitute, because verdicts are compared by pointer.
+// readRef reads a reference to a block and returns the block.
 func (v *View) readRef(r *wire.Reader, pruned map[anchor.Point]*node) *node {
 	p, lost := readPoint(r), r.Bool()
 	if n, ok := v.nodes[p.Hash]; ok {
@@ -321,6 +318,8 @@ func (v *View) readRef(r *wire.Reader, pruned map[anchor.Point]*node) *node {
 		return n
 	}
 	n := &node{Point: p, lost: lost}
+	// The block was pruned, so use a substitute. Equal references get the same one,
+	// because verdicts are compared by pointer.
 	pruned[p] = n
 	return n
 }

@@ -13,8 +13,8 @@ import (
 // package, and the effect of a block on them: first the reports on the cores, then
 // the ready queue.
 
-// coreReport is a work report that occupies a core until enough validators have
-// assured that its data is available.
+// coreReport is a work report that occupies a core until enough validators have assured
+// that its data is available.
 type coreReport struct {
 	// Hash is the hash of the work report.
 	Hash common.Hash
@@ -28,18 +28,15 @@ type coreReport struct {
 	Since jamq.Slot
 }
 
-// onCores contains one entry for each core: the report on the core, or nil if the
-// core is free. The states of several blocks share the reports, so a report is
-// never modified.
+// onCores has the report on each core, or nil for a free core. The states of several
+// blocks share the reports, so a report is never modified.
 type onCores []*coreReport
 
-// transition returns the cores after a block; c contains the cores after its
-// parent. It applies the disputes, the assurances, a change of the number of
-// validators, and the guarantees of the block, in this order (Gray Paper 4.2; from
-// 0.8.0 on 11.18). It also returns two lists of reports: those that became
-// available, sorted by core, and those that were removed before they became
-// available.
+// transition returns the cores after a block, and the available and the removed
+// reports.
 func (c onCores) transition(spec *jamq.ChainSpec, b *jamq.Block, reports []coreReport) (after onCores, available, removed []*coreReport) {
+	// The steps follow the Gray Paper (4.2; from 0.8.0 on 11.18). Other blocks may
+	// share the slice c, so it is copied before the first change.
 	after = c
 	shared := true
 	set := func(core int, r *coreReport) {
@@ -82,13 +79,13 @@ func (c onCores) transition(spec *jamq.ChainSpec, b *jamq.Block, reports []coreR
 	return after, available, removed
 }
 
-// sortedCores returns cores in ascending order, because JAM accumulates the reports that
-// become available in one block in this order (Gray Paper 11.16). It does not modify its
-// argument.
+// sortedCores returns cores in ascending order, without modifying its argument.
 func sortedCores(cores []jamq.CoreIndex) []jamq.CoreIndex {
 	if slices.IsSorted(cores) {
 		return cores
 	}
+	// JAM accumulates the reports that become available in one block in this order
+	// (Gray Paper 11.16).
 	cores = slices.Clone(cores)
 	slices.Sort(cores)
 	return cores
@@ -113,15 +110,7 @@ type accumulation struct {
 	ready []readyReport
 }
 
-// accumulate computes which packages a block accumulates. Candidates are the newly
-// available reports and those of the ready queue, but a report that still waits for
-// a prerequisite stays in the queue (Gray Paper 12.4 to 12.12). accumulate also
-// computes the ready queue after the block (Gray Paper 12.41). The function before
-// reports whether one of the E blocks before this one has accumulated a package.
-//
-// If the host has listed the accumulated packages in the block, accumulate uses
-// that list. It is more exact, because the gas limit of a block may defer a part of
-// the queue.
+// accumulate computes which packages a block accumulates, and the ready queue after it.
 func accumulate(spec *jamq.ChainSpec, b *jamq.Block, queue []readyReport, available []*coreReport, before func(jamq.PackageHash) bool) accumulation {
 	var a accumulation
 	var bound []readyReport // reports with prerequisites
@@ -133,9 +122,13 @@ func accumulate(spec *jamq.ChainSpec, b *jamq.Block, queue []readyReport, availa
 			a.done = append(a.done, r.Package)
 			continue
 		}
+		// before reports whether one of the E blocks before this one has accumulated a
+		// package (Gray Paper 12.4 to 12.12).
 		unmet := slices.DeleteFunc(slices.Clone(r.Needs), before)
 		bound = append(bound, readyReport{Package: r.Package, Unmet: unmet, Since: b.Slot})
 	}
+	// The host's list is more exact, because the gas limit of a block may defer a part
+	// of the queue.
 	if b.AccumulatedKnown {
 		a.done = slices.Clone(b.Accumulated) // the host may reuse its slice
 	} else if len(queue)+len(bound) > 0 {
@@ -153,11 +146,11 @@ func accumulate(spec *jamq.ChainSpec, b *jamq.Block, queue []readyReport, availa
 	return a
 }
 
-// inTurn returns the ready queue in the order that a block in the given slot uses (Gray
-// Paper 12.10). JAM keeps a separate queue for each slot of an epoch. The block begins
-// with the queue at its own position in the epoch, which contains the reports that have
-// waited longest, and continues cyclically.
+// inTurn returns the ready queue in the order of a block in this slot (Gray Paper
+// 12.10).
 func inTurn(spec *jamq.ChainSpec, slot jamq.Slot, queue []readyReport) []readyReport {
+	// JAM keeps a queue for each slot of an epoch. The block begins with the queue at
+	// its own position, which has waited longest, and continues cyclically.
 	place := func(s jamq.Slot) jamq.Slot {
 		e := spec.EpochLength
 		return (s%e + e - slot%e) % e
@@ -167,13 +160,13 @@ func inTurn(spec *jamq.ChainSpec, slot jamq.Slot, queue []readyReport) []readyRe
 	return out
 }
 
-// rounds returns the packages of a ready queue that a block can accumulate, in
-// order (Gray Paper 12.8). The first round contains the packages without unmet
-// prerequisites. Each further round contains the packages whose last unmet
-// prerequisites were in the round before.
+// rounds returns the packages of a ready queue that a block can accumulate (Gray Paper
+// 12.8).
 func rounds(queue []readyReport) []jamq.PackageHash {
 	var out []jamq.PackageHash
 	for {
+		// A round contains the packages whose last unmet prerequisites were in the
+		// round before.
 		var round []jamq.PackageHash
 		for _, r := range queue {
 			if len(r.Unmet) == 0 {
@@ -188,13 +181,14 @@ func rounds(queue []readyReport) []jamq.PackageHash {
 	}
 }
 
-// edit returns a queue without the packages that were just accumulated. It also removes
-// them from the unmet prerequisites of the remaining entries (Gray Paper 12.7). It does
-// not modify its arguments, because the queues of different blocks share memory.
+// edit returns a queue without the packages that were just accumulated (Gray Paper
+// 12.7). They are no longer unmet prerequisites either.
 func edit(queue []readyReport, done []jamq.PackageHash) []readyReport {
 	if len(done) == 0 {
 		return queue
 	}
+	// The queues of different blocks share memory, so edit modifies none of its
+	// arguments.
 	is := memberOf(done)
 	out := make([]readyReport, 0, len(queue))
 	for _, r := range queue {
@@ -209,8 +203,7 @@ func edit(queue []readyReport, done []jamq.PackageHash) []readyReport {
 	return out
 }
 
-// memberOf returns a function that reports whether a package is in the list. For a
-// long list, it builds a map first.
+// memberOf returns a function that reports whether a package is in the list.
 func memberOf(list []jamq.PackageHash) func(jamq.PackageHash) bool {
 	const few = 8
 	if len(list) <= few {

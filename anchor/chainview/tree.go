@@ -52,8 +52,8 @@ func (e *MissingError) Error() string {
 func (e *MissingError) Unwrap() error { return ErrMissingParent }
 
 // node is a block of the tree. A trace may refer to a node long after the block was
-// pruned. The node itself is therefore small, and its contents are a separate value that
-// the view frees when it prunes the block.
+// pruned. The node itself is therefore small, and its contents are a separate value
+// that the view frees when it prunes the block.
 type node struct {
 	anchor.Point
 	*contents
@@ -61,9 +61,8 @@ type node struct {
 	lost bool
 }
 
-// contents contains the reports in a block and the state after the block. Blocks
-// share the unchanged parts of the state with their children, so the state is never
-// modified.
+// contents contains the reports in a block and the state after the block. Blocks share
+// the unchanged parts of the state with their children, so the state is never modified.
 type contents struct {
 	parent    *node       // nil if the block is final
 	stateRoot common.Hash // zero until the first child is imported
@@ -84,19 +83,17 @@ type View struct {
 	nodes map[jamq.HeaderHash]*node
 	// main is the best chain, from the oldest known block on.
 	main []*node
-	// side contains the blocks that are not on the best chain. It is sorted by byHeight, so
-	// that two views with the same tree have equal snapshots, even if the blocks were imported
-	// in a different order.
+	// side has the blocks that are not on the best chain, sorted by byHeight. Two views
+	// with the same tree then have equal snapshots, whatever the order of the imports.
 	side      []*node
 	finalized *node
-	// abandoned contains the hashes of the newest blocks on abandoned forks, oldest first.
+	// abandoned has the hashes of the newest blocks on abandoned forks, oldest first.
 	abandoned []jamq.HeaderHash
-	// past contains the hashes of the newest final blocks that were pruned, oldest first.
+	// past has the hashes of the newest final blocks that were pruned, oldest first.
 	past []jamq.HeaderHash
-	// graves contains the packages that were dead when the host forgot them, oldest
-	// first. With them, the view notices if the chain accumulates such a package
-	// nevertheless. contradictions contains the packages that were found to be
-	// accumulated after their death, until Contradictions returns them.
+	// graves has the packages that were dead when the host forgot them, oldest first.
+	// If the chain accumulates one of them, it goes to contradictions until the host
+	// takes it.
 	graves         []grave
 	contradictions []jamq.PackageHash
 
@@ -196,8 +193,8 @@ func reportsOf(b *jamq.Block) []coreReport {
 	return out
 }
 
-// apply computes the state after a block from the state after its parent, and records the
-// block's events about packages that the view follows.
+// apply computes the state after a block, and records its events about followed
+// packages.
 func (v *View) apply(n *node, b *jamq.Block) {
 	cores, available, removedReports := n.parent.cores.transition(&v.spec, b, n.reported)
 	a := accumulate(&v.spec, b, n.parent.ready, available, func(pkg jamq.PackageHash) bool {
@@ -251,8 +248,7 @@ func (v *View) SetBest(hash jamq.HeaderHash) error {
 	return nil
 }
 
-// candidate returns the block with the given hash if the block can become the best
-// one: it must be the finalized block or one of its descendants. Otherwise it
+// candidate returns the block with a hash if it can become the best one. Otherwise it
 // returns the error of SetBest.
 func (v *View) candidate(hash jamq.HeaderHash) (*node, error) {
 	n, ok := v.nodes[hash]
@@ -288,7 +284,8 @@ func (v *View) setBest(n *node) {
 	case m != old:
 		v.reconsiderAll()
 	case m != n:
-		// The new blocks may have been imported long ago, when they were on a fork.
+		// These blocks may have been imported long ago, when they were on a fork. Their
+		// events count from now on.
 		for _, joined := range branch {
 			for _, t := range joined.seen {
 				if v.traces[t.pkg] == t {

@@ -49,8 +49,8 @@ type verdict struct {
 	dead                                        anchor.Reason
 }
 
-// upTo returns the outcome that the package had at a lower height of the same chain. It
-// leaves out later events, and events in blocks of abandoned forks.
+// upTo returns the outcome that the package had at a lower height of the chain. Events
+// in blocks of abandoned forks are left out too.
 func (s verdict) upTo(height uint64) verdict {
 	for _, n := range []**node{&s.reported, &s.available, &s.accumulated, &s.deadSince} {
 		if *n != nil && ((*n).Height > height || (*n).lost) {
@@ -95,16 +95,15 @@ type sighting struct {
 // package's events in all blocks of the tree.
 type Trace struct {
 	pkg jamq.PackageHash
-	// number counts the packages in the order in which the view began to follow them. The
-	// view computes outcomes in this order, because a package can only be judged after
-	// its prerequisites, which have lower numbers.
+	// number counts the packages in the order in which the view began to follow them.
+	// Prerequisites have lower numbers, because their outcomes must be computed first.
 	number uint64
 	anchor *node // nil for a prerequisite that was never watched
-	// forgotten is true after the host has called Forget. The view then keeps the trace only
-	// because a watched package depends on it.
+	// forgotten is true after Forget: only a watched package that depends on this one
+	// keeps it here.
 	forgotten bool
-	// partial is true if the package was already in a block when the view began to follow it.
-	// The view may then have missed some of its events, so the package never counts as dead.
+	// partial is true if the package was in a block before the view followed it. The
+	// view may have missed some of its events, so the package never counts as dead.
 	partial          bool
 	lookupAnchorSlot jamq.Slot
 	prerequisites    []jamq.PackageHash
@@ -122,8 +121,8 @@ type Trace struct {
 // byNumber compares two traces by number, for sorting.
 func byNumber(a, b *Trace) int { return cmp.Compare(a.number, b.number) }
 
-// watched reports whether the host watches the package. The view follows every
-// other package only because a watched package depends on it.
+// watched reports whether the host watches the package. The view follows every other
+// package only because a watched package depends on it.
 func (t *Trace) watched() bool { return t.anchor != nil && !t.forgotten }
 
 // Package returns the hash of the package.
@@ -154,17 +153,12 @@ func (t *Trace) LookupAnchorSlot() jamq.Slot { return t.lookupAnchorSlot }
 // longer needs them. The caller must not modify the slice.
 func (t *Trace) Prerequisites() []jamq.PackageHash { return t.prerequisites }
 
-// agenda contains the traces whose outcome the view must compute again, and the
-// traces whose outcome has changed.
-//
-//   - turns contains the traces to compute at the next call of judge.
-//   - heights and slots contain the traces to compute when the best chain reaches a trace's
-//     deadline: a height or a slot.
-//   - changed contains the traces that the next call of Changes reports.
+// agenda contains the traces whose outcome the view must compute again, and the traces
+// whose outcome has changed.
 type agenda struct {
-	turns          minheap.Heap[uint64, *Trace] // ordered by number
-	heights, slots minheap.Heap[uint64, *Trace]
-	changed        []*Trace
+	turns          minheap.Heap[uint64, *Trace] // to compute at the next call of judge, by number
+	heights, slots minheap.Heap[uint64, *Trace] // to compute at a height or a slot
+	changed        []*Trace                     // for the next call of Changes
 }
 
 // Watch makes the view follow a package. Call it before the package is first sent,
@@ -208,13 +202,13 @@ func (v *View) Watch(pkg jamq.PackageHash, p Package) (*Trace, error) {
 	return t, nil
 }
 
-// watchAgain makes the view watch a forgotten package again. If the view has dropped the
-// prerequisites of the package in the meantime, watchAgain also follows them again.
+// watchAgain makes the view watch a forgotten package again.
 func (v *View) watchAgain(t *Trace, prerequisites []jamq.PackageHash) {
 	t.forgotten = false
 	if len(t.prerequisites) > 0 {
 		return
 	}
+	// The view has dropped the prerequisites in the meantime.
 	v.follow(prerequisites)
 	t.prerequisites = slices.Clone(prerequisites)
 	v.link(t)
@@ -229,20 +223,20 @@ func (v *View) follow(packages []jamq.PackageHash) {
 	}
 }
 
-// watchForeign makes the view follow a prerequisite that the host does not watch, usually a package
-// of another rollup. Blocks of the tree may already contain the package.
+// watchForeign makes the view follow a prerequisite that the host does not watch.
 func (v *View) watchForeign(pkg jamq.PackageHash) {
 	v.lastWatched++
 	t := &Trace{pkg: pkg, number: v.lastWatched}
+	// It is usually a package of another rollup, and blocks of the tree may already
+	// contain it.
 	v.recall(t)
 	v.enter(t)
 }
 
-// recall searches the blocks of the tree for events about a package that the view has not
-// followed so far, and adds them to the trace. If there is one, recall marks the trace as
-// partial, because other events may be missing.
+// recall searches the tree for events about a package that was not followed so far.
 func (v *View) recall(t *Trace) {
 	add := func(k kind, at *node) {
+		// Other events may be missing, for example those in blocks that were pruned.
 		t.partial = true
 		if s := (sighting{kind: k, at: at}); !slices.Contains(t.sightings, s) {
 			t.sightings = append(t.sightings, s)
@@ -285,8 +279,8 @@ func (v *View) register(t *Trace) {
 	v.reconsider(t)
 }
 
-// link links a trace with the traces of its prerequisites, in both directions. The
-// view must already follow these prerequisites.
+// link links a trace with its prerequisites, which the view follows, in both
+// directions.
 func (v *View) link(t *Trace) {
 	for _, need := range t.prerequisites {
 		if p, ok := v.traces[need]; ok {
@@ -333,9 +327,9 @@ func (v *View) Changes(f func(*Trace)) {
 	clear(changed)
 }
 
-// see records an event about a package in a block, if the view follows the package. Most
-// packages belong to other rollups and cost only one lookup in a map.
+// see records an event about a package in a block, if the view follows it.
 func (v *View) see(pkg jamq.PackageHash, k kind, at *node) {
+	// Most packages belong to other rollups, and cost only this lookup.
 	if t, ok := v.traces[pkg]; ok {
 		t.sightings = append(slices.DeleteFunc(t.sightings, func(s sighting) bool { return s.at.lost }), sighting{kind: k, at: at})
 		at.seen = append(at.seen, t)
@@ -346,10 +340,10 @@ func (v *View) see(pkg jamq.PackageHash, k kind, at *node) {
 // reconsider makes the next call of judge compute the outcome of a package again.
 func (v *View) reconsider(t *Trace) { v.agenda.turns.Set(&t.turn, t.number) }
 
-// reconsiderDue schedules the packages whose deadlines the new best block has reached,
-// because they may be dead now. This is enough if the new best block descends from the
-// old one; otherwise reconsiderAll is necessary.
+// reconsiderDue schedules the packages whose deadlines the new best block has reached.
 func (v *View) reconsiderDue() {
+	// The packages may be dead now. After a reorg this is not enough, and reconsiderAll
+	// schedules all of them.
 	best := v.Best()
 	for e := v.agenda.heights.Min(); e != nil && e.Key() <= best.Height; e = v.agenda.heights.Min() {
 		v.agenda.heights.Remove(e)
@@ -361,8 +355,7 @@ func (v *View) reconsiderDue() {
 	}
 }
 
-// reconsiderAll schedules every package whose status may have changed by a reorg. It
-// omits those with a final outcome and no event in a block after the finalized one.
+// reconsiderAll schedules every package whose status may have changed by a reorg.
 func (v *View) reconsiderAll() {
 	// The loop may run in any order: judge takes the traces by number.
 	for _, t := range v.traces {
@@ -370,21 +363,22 @@ func (v *View) reconsiderAll() {
 		for _, s := range t.sightings {
 			newest = max(newest, s.at.Height)
 		}
+		// The outcome of a package is settled if it is final and no later block has an
+		// event about the package.
 		if newest > v.finalized.Height || !v.fateIsFinal(t) {
 			v.reconsider(t)
 		}
 	}
 }
 
-// fateIsFinal reports whether the outcome of a package can no longer change,
-// because the finalized chain has accumulated the package or can never do so.
+// fateIsFinal reports whether the outcome of a package can no longer change.
 func (v *View) fateIsFinal(t *Trace) bool {
 	s := t.verdict.upTo(v.finalized.Height)
+	// The finalized chain has accumulated the package, or can never do so.
 	return s.accumulated != nil || s.dead != anchor.Alive
 }
 
-// judge computes the outcomes of all scheduled packages. It computes the outcome of
-// a prerequisite before those of the packages that depend on it.
+// judge computes the outcomes of all scheduled packages, those of prerequisites first.
 func (v *View) judge() {
 	for e := v.agenda.turns.Min(); e != nil; e = v.agenda.turns.Min() {
 		v.agenda.turns.Remove(e)
@@ -422,8 +416,7 @@ func (v *View) judgeOne(t *Trace) {
 	}
 }
 
-// schedule sets the deadline of a trace in one of the heaps of the agenda. If at is
-// 0, there is no deadline, and schedule removes the trace from the heap.
+// schedule sets a trace's deadline in a heap of the agenda; 0 means none.
 func schedule(h *minheap.Heap[uint64, *Trace], e *minheap.Entry[uint64, *Trace], at uint64) {
 	if at == 0 {
 		h.Remove(e)
@@ -432,30 +425,29 @@ func schedule(h *minheap.Heap[uint64, *Trace], e *minheap.Entry[uint64, *Trace],
 	}
 }
 
-// reason returns the rule by which a package is dead, or Alive. It returns Alive
-// for a partial trace, because the view may have missed events of the package.
+// reason returns the rule by which a package is dead, or Alive.
 func (v *View) reason(t *Trace, f *anchor.Facts) anchor.Reason {
 	if t.partial {
+		// The view may have missed events of the package.
 		return anchor.Alive
 	}
 	return anchor.Dead(&v.spec, f)
 }
 
-// death returns the oldest block of the best chain at which a package is dead, and
-// the first rule that holds at that block. Other rules may hold at later blocks.
-// death uses a binary search, because a dead package stays dead.
+// death returns the oldest block at which a package is dead, and the rule there.
 func (v *View) death(t *Trace) (anchor.Reason, *node) {
 	reasonAt := func(i int) anchor.Reason {
 		s, removed := v.seenUpTo(t, v.main[i].Height)
 		f := v.facts(t, v.main[i], s, removed)
 		return v.reason(t, &f)
 	}
+	// A dead package stays dead, so a binary search finds the block.
 	i := sort.Search(len(v.main)-1, func(i int) bool { return reasonAt(i) != anchor.Alive })
 	return reasonAt(i), v.main[i]
 }
 
-// seenUpTo returns the events about a package on the best chain up to the given height.
-// gone is the block that removed the report from its core, or nil.
+// seenUpTo returns the events about a package on the best chain up to a height. gone is
+// the block that removed the report from its core, or nil.
 func (v *View) seenUpTo(t *Trace, height uint64) (s verdict, gone *node) {
 	for _, seen := range t.sightings {
 		if seen.at.Height > height || !v.onMain(seen.at) {
@@ -475,9 +467,7 @@ func (v *View) seenUpTo(t *Trace, height uint64) (s verdict, gone *node) {
 	return s, gone
 }
 
-// facts returns the facts from which package anchor decides whether a package is dead, as
-// of the block head of the best chain. The outcomes of the prerequisites must be up to
-// date.
+// facts returns the facts from which package anchor decides whether a package is dead.
 func (v *View) facts(t *Trace, head *node, s verdict, gone *node) anchor.Facts {
 	f := anchor.Facts{
 		Head:        head.Point,
@@ -493,6 +483,8 @@ func (v *View) facts(t *Trace, head *node, s verdict, gone *node) anchor.Facts {
 		f.AnchorOnChain, f.AnchorHeight, f.LookupAnchorSlot = true, math.MaxUint64, jamq.MaxSlot
 	}
 	for _, p := range t.needs {
+		// The verdicts of the prerequisites are up to date, because judge computes them
+		// first.
 		need := p.verdict.upTo(head.Height)
 		f.Prerequisites = append(f.Prerequisites, anchor.Prerequisite{Dead: need.dead != anchor.Alive, Reported: need.reported.point()})
 	}

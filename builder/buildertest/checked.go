@@ -15,25 +15,24 @@ import (
 	"github.com/jamq/jamq/builder"
 )
 
-// checked wraps the rollup under test and checks the rules that a rollup must
-// follow. At random, its calls also fail, take long, or are the last ones before
-// the process dies.
+// checked wraps the rollup under test and checks the rules that a rollup must follow.
+// At random, its calls also fail, take long, or are the last ones before the process
+// dies.
 type checked[B any] struct {
 	life  *life[B]
 	inner builder.Rollup[B]
 	busy  atomic.Int32 // calls that must not overlap
-	// admits counts the beginnings and the ends of calls of Admit, so that checkOrder can
-	// see whether an operation was admitted in the meantime. proposedAt is the count
-	// before the last proposal, and proposed is the number of the proposed block.
+	// admits counts the beginnings and ends of calls of Admit. proposedAt is this count
+	// before the last proposal, and proposed the number of the proposed block.
 	admits     atomic.Int64
 	proposed   uint64
 	proposedAt int64
 }
 
-// wrap returns the wrapped rollup. It has the methods of a Checkpointer only if the
-// rollup under test has them. Final and the methods of a Codec are always there, and
-// behave as if they were missing if that rollup lacks them.
+// wrap returns the wrapped rollup.
 func (l *life[B]) wrap(c *checked[B]) builder.Rollup[B] {
+	// The builder looks for the methods of a Checkpointer, so the wrapped rollup must
+	// lack them if the rollup under test does.
 	if _, points := c.inner.(builder.Checkpointer); points {
 		return struct {
 			*checked[B]
@@ -43,10 +42,10 @@ func (l *life[B]) wrap(c *checked[B]) builder.Rollup[B] {
 	return c
 }
 
-// call makes a call of the rollup under test. Before and after the call, the process may
-// be killed, as in a crash. If mayFail is true, the call may also take long, fail or
-// panic at random.
+// call makes a call of the rollup under test, and may kill the process.
 func (c *checked[B]) call(name string, mayFail bool, f func() error) error {
+	// The process may be killed before and after the call. If mayFail is true, the call
+	// may also take long, fail or panic at random.
 	return c.life.moment(func() error {
 		if !mayFail {
 			return c.note(name, f)
@@ -58,8 +57,7 @@ func (c *checked[B]) call(name string, mayFail bool, f func() error) error {
 	})
 }
 
-// note makes a call unless the process is dead, and writes the call and its error
-// to the diary.
+// note makes a call unless the process is dead, and writes it to the diary.
 func (c *checked[B]) note(name string, f func() error) error {
 	if c.life.isDead() {
 		return errDied
@@ -73,8 +71,7 @@ func (c *checked[B]) note(name string, f func() error) error {
 	return err
 }
 
-// alone calls f, which calls a method that the builder must never call concurrently with
-// another such method. It reports a problem if another call of alone is still running.
+// alone calls f, and reports a problem if another call of alone is still running.
 func (c *checked[B]) alone(f func() error) error {
 	if c.busy.Add(1) > 1 {
 		c.life.fail(fmt.Errorf("buildertest: two calls of the rollup at a time"))
@@ -133,10 +130,10 @@ func (c *checked[B]) Propose(ctx context.Context, number uint64) (body B, root c
 	return body, root, err
 }
 
-// checkCodec checks that the body of a block is the same after it was encoded and decoded. Without
-// this check, a faulty codec would be noticed only after a restart, which decodes the bodies in the
-// log.
+// checkCodec checks that a block's body is the same after encoding and decoding.
 func (c *checked[B]) checkCodec(body B) {
+	// Without this check, a faulty codec would be noticed only after a restart, which
+	// decodes the bodies in the log.
 	raw, err := c.Encode(body)
 	var decoded B
 	if err == nil {
@@ -188,10 +185,7 @@ func (c *checked[B]) Apply(ctx context.Context, b builder.Block[B]) error {
 	})
 }
 
-// checkOrder checks that the operations of an undone block wait before all others. It
-// lets the rollup propose the block again. If no operation was admitted in the meantime,
-// the new proposal must begin with the same operations. More may follow: an operation
-// that waited before those of the block now waits after them, and may need them to run.
+// checkOrder checks that the operations of an undone block wait before all others.
 func (c *checked[B]) checkOrder(ctx context.Context, b builder.Block[B]) {
 	if c.life.rules.OwnOrder || !c.life.running() || c.proposed != b.Number || c.life.isDead() {
 		return
@@ -201,6 +195,8 @@ func (c *checked[B]) checkOrder(ctx context.Context, b builder.Block[B]) {
 		return
 	}
 	again := builder.Block[B]{Number: b.Number, PreRoot: b.PreRoot}
+	// Let the rollup propose the block again: the proposal must begin with the same
+	// operations.
 	if again.Body, again.Root, err = c.inner.Propose(ctx, b.Number); err != nil {
 		return // it is not time for a block
 	}
@@ -208,6 +204,8 @@ func (c *checked[B]) checkOrder(ctx context.Context, b builder.Block[B]) {
 	if err != nil || c.admits.Load() != c.proposedAt {
 		return
 	}
+	// More operations may follow: one that waited before those of the block now waits
+	// after them, and may need them to run.
 	if len(have) < len(want) || !slices.EqualFunc(have[:len(want)], want, bytes.Equal) {
 		c.life.fail(fmt.Errorf("after Undo of block %d its operations must wait before all others: the next proposal has %s, want %s", b.Number, list(have), list(want)))
 	}
@@ -231,8 +229,7 @@ func list(ops [][]byte) string {
 	return "[" + strings.Join(all, ", ") + "]"
 }
 
-// step calls Apply or Undo of the inner rollup, and checks that the rollup has the expected root
-// afterwards.
+// step calls Apply or Undo of the inner rollup, and checks the root afterwards.
 func (c *checked[B]) step(ctx context.Context, b builder.Block[B], f func(context.Context, builder.Block[B]) error, name string, want common.Hash) error {
 	if err := c.unchanged(b, name, func() error { return f(ctx, b) }); err != nil {
 		if c.life.isDead() || c.life.logHasFailed() {
@@ -263,8 +260,7 @@ func (c *checked[B]) Undo(ctx context.Context, b builder.Block[B]) error {
 	})
 }
 
-// admitAgain calls Admit with the operations of an undone block, like users who
-// submit them again. These operations already wait, so Admit must change nothing.
+// admitAgain submits the operations of an undone block again, like users.
 func (c *checked[B]) admitAgain(ctx context.Context, b builder.Block[B]) {
 	note := func(op string, f func() error) {
 		defer func() {
@@ -279,6 +275,7 @@ func (c *checked[B]) admitAgain(ctx context.Context, b builder.Block[B]) {
 		if err != nil {
 			return err
 		}
+		// These operations already wait, so Admit must change nothing.
 		for _, op := range c.life.rules.Executed(payload) {
 			note(fmt.Sprintf("admit %s again", short(op)), func() error { return c.inner.Admit(ctx, op) })
 		}
@@ -286,12 +283,11 @@ func (c *checked[B]) admitAgain(ctx context.Context, b builder.Block[B]) {
 	})
 }
 
-// unchanged makes a call of the rollup, and checks that the call does not change
-// the body of the block. The builder shares this body with the rollup, so neither
-// may change it.
+// unchanged makes a call, and checks that it leaves the block's body alone.
 func (c *checked[B]) unchanged(b builder.Block[B], name string, call func() error) error {
 	before, _ := c.Encode(b.Body) // checkCodec reports the error
 	err := call()
+	// The builder shares this body with the rollup, so neither may change it.
 	if after, _ := c.Encode(b.Body); !bytes.Equal(after, before) {
 		c.life.fail(fmt.Errorf("%s changes the body of block %d: it was %.80q, and now %.80q", name, b.Number, before, after))
 	}

@@ -46,8 +46,7 @@ func short(op []byte) string {
 	return fmt.Sprintf("%q", op)
 }
 
-// text returns the last 300 lines of the diary, and all earlier lines that contain one of
-// the names.
+// text returns the diary's last 300 lines, and earlier ones with one of the names.
 func (d *diary) text(names []string) string {
 	const most = 300
 	d.mu.Lock()

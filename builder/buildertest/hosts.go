@@ -86,15 +86,15 @@ type host[B any] struct {
 	submitted int
 }
 
-// provoke runs a builder in a host with a fault, and returns the error of the
-// builder. If the fault needs a log that was already in use, provoke first runs a
-// builder without the fault.
+// provoke runs a builder in a host with a fault, and returns the builder's error.
 func (h *host[B]) provoke(ctx context.Context, fault Fault) error {
 	chain, err := h.start(1)
 	if err != nil {
 		return err
 	}
 	spec, network := chain.Spec(), builder.Network(chain)
+	// These faults need a log that was already in use, so run a builder without the
+	// fault first.
 	if fault == EmptyLog || fault == OtherChain {
 		first := func(heads canonical.Heads) bool { return heads.Finalized.Number > 0 }
 		if err := h.run(ctx, spec, chain, first); err != nil {
@@ -122,8 +122,7 @@ func (h *host[B]) provoke(ctx context.Context, fault Fault) error {
 	return err
 }
 
-// run runs a builder until wanted returns true for the heads, or for at most ten
-// seconds. If the builder stops first, run returns its error.
+// run runs a builder until wanted returns true, or for at most ten seconds.
 func (h *host[B]) run(ctx context.Context, spec jamq.ChainSpec, network builder.Network, wanted func(canonical.Heads) bool) error {
 	const (
 		longest = 10 * time.Second
@@ -166,8 +165,8 @@ func (f Fault) empty(b *jamq.Block) {
 	}
 }
 
-// changed is a network that changes the blocks of its node before it delivers them.
-// It delivers all blocks, even those that the builder already knows.
+// changed is a network that changes the blocks of its node before it delivers them. It
+// delivers all blocks, even those that the builder already knows.
 type changed struct {
 	*simnet.Network
 	change func(*jamq.Block)

@@ -24,10 +24,9 @@ var (
 	errDisk = errors.New("the disk fails")
 )
 
-// life is one life of the builder's process, from its start until it ends or is
-// killed. It can be killed at certain moments: before and after each write to the
-// log, each call of the rollup and each send. After its death, calls have no
-// effect.
+// life is one life of the builder's process, from its start until it ends or is killed.
+// It can be killed before and after each write to the log, each call of the rollup and
+// each send. After its death, calls have no effect.
 type life[B any] struct {
 	*world[B]
 	stop context.CancelFunc
@@ -52,8 +51,7 @@ func newLife[B any](w *world[B], diesAt int) *life[B] {
 	}
 }
 
-// run opens the builder and lets users submit operations, until the process dies or
-// the outcome of the test is certain.
+// run opens the builder and lets users submit operations, until the outcome is certain.
 func (l *life[B]) run(ctx context.Context) error {
 	ctx, l.stop = context.WithCancel(ctx)
 	defer l.stop()
@@ -125,9 +123,7 @@ func (l *life[B]) submitAll(ctx context.Context, b *builder.Builder[B]) {
 	}
 }
 
-// submit submits an operation until there is an answer, or until the process is
-// gone. If the operation is refused, the user tries again later, because another
-// operation may have to be executed first.
+// submit submits an operation until there is an answer, or the process is gone.
 func (l *life[B]) submit(ctx context.Context, b *builder.Builder[B], op []byte, first bool) {
 	const most = 3
 	var err error
@@ -145,6 +141,8 @@ func (l *life[B]) submit(ctx context.Context, b *builder.Builder[B], op []byte, 
 			continue // users try again at once
 		}
 		if refusals++; refusals < most {
+			// The user tries again later, because another operation may have to be
+			// executed first.
 			time.Sleep(time.Minute)
 		}
 	}
@@ -160,12 +158,12 @@ func (l *life[B]) submit(ctx context.Context, b *builder.Builder[B], op []byte, 
 	}
 }
 
-// submitAgain submits accepted operations again after some minutes, like users who
-// have received no answer. By then, most of these operations have been executed in
-// blocks that are final.
+// submitAgain submits accepted operations again, like users who got no answer.
 func (l *life[B]) submitAgain(ctx context.Context, b *builder.Builder[B]) {
 	for ctx.Err() == nil {
 		select {
+		// After some minutes, most of these operations have been executed in blocks
+		// that are final.
 		case <-time.After(time.Duration(3+l.roll("late repeat", 5)) * time.Minute):
 		case <-ctx.Done():
 			return
@@ -176,21 +174,20 @@ func (l *life[B]) submitAgain(ctx context.Context, b *builder.Builder[B]) {
 	}
 }
 
-// roll returns a random number below n for the event with the given name. The number
-// depends on the seed, on the name, and on how often roll was called with this name. It
-// does not depend on the order of goroutines, so that a run can be repeated with the same
-// seed.
+// roll returns a random number below n for the event with the given name.
 func (l *life[B]) roll(name string, n int) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.times[name]++
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(name))
+	// The number depends on the seed, the name and the count, and not on the order of
+	// goroutines, so that a run can be repeated with the same seed.
 	return rand.New(rand.NewPCG(l.luck^h.Sum64(), l.times[name])).IntN(n)
 }
 
-// lives counts one of the moments when the process can be killed. If this is the chosen
-// one, it kills the process. It reports whether the process is still alive.
+// lives counts a moment when the process can be killed, and reports whether it lives
+// on.
 func (l *life[B]) lives() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -262,13 +259,13 @@ func (l *life[B]) Replace(records ...[]byte) error {
 	})
 }
 
-// write writes to the log. At random it fails; the log may then have the records or not,
-// as after a real failure of a disk.
+// write writes to the log, or fails at random.
 func (l *life[B]) write(records func() error) error {
 	if !l.running() || l.roll("write", 300) > 0 || !l.mayBreak() {
 		return records()
 	}
 	l.diary.note("the log fails")
+	// The log may have the records or not, as after a real failure of a disk.
 	if l.roll("write", 2) == 0 {
 		_ = records()
 	}

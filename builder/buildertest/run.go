@@ -45,8 +45,7 @@ type Case[B any] struct {
 	Operations int
 }
 
-// in returns a copy of the case whose New also works for a rollup that keeps files: New
-// then opens the rollup in the directory dir.
+// in returns a copy whose New opens a rollup with files in the directory dir.
 func (c Case[B]) in(dir string) Case[B] {
 	if c.Open != nil {
 		c.New = func() builder.Rollup[B] { return c.Open(dir) }
@@ -129,16 +128,14 @@ func number(variable string, usual uint64) uint64 {
 	return n
 }
 
-// play runs the test with one seed in virtual time. It returns the diary, and the
-// problem if the run has failed.
+// play runs the test with one seed in virtual time, and returns its diary.
 func play[B any](t *testing.T, c Case[B], seed uint64) (log string, problem error) {
 	t.Helper()
 	_, log, problem = playLives(t, c, seed, (*world[B]).plan)
 	return log, problem
 }
 
-// playLives is like play, except that it kills the builder's processes at the moments
-// that deaths returns. It also returns the number of moments in the last process.
+// playLives is play with processes that are killed at the moments of deaths.
 func playLives[B any](t *testing.T, c Case[B], seed uint64, deaths func(*world[B]) []int) (moments int, log string, problem error) {
 	t.Helper()
 	bubble.Run(t, func(t *testing.T) {

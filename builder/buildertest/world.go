@@ -146,15 +146,14 @@ func (w *world[B]) plan() []int {
 // patience is the time after which a run fails if operations are still missing.
 const patience = 10 * time.Hour
 
-// play runs the builder in several processes, one after the other. It kills the first
-// ones at the given moments, and the last one continues until all operations are
-// executed. moments is how often the last process could have been killed, and problem is
-// nil if the run has succeeded.
+// play runs the builder in several processes, one after the other.
 func (w *world[B]) play(ctx context.Context, deaths []int) (moments int, problem error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	end := w.drive(ctx)
 	defer func() { end() }()
+	// The first processes are killed at the given moments. 0 is no moment, so the last
+	// one runs until all operations are executed.
 	lives := append(slices.Clone(deaths), 0)
 	for i := 0; i < len(lives); i++ {
 		moment := lives[i]
@@ -254,8 +253,7 @@ func (w *world[B]) missing() (all [][]byte) {
 	return all
 }
 
-// namedIn returns the operations that a problem mentions, in the form of the diary, so
-// that the diary can show how the problem arose.
+// namedIn returns the operations that a problem mentions, for the diary to show.
 func (w *world[B]) namedIn(problem error) (names []string) {
 	if problem == nil {
 		return nil
@@ -270,8 +268,7 @@ func (w *world[B]) namedIn(problem error) (names []string) {
 	return names
 }
 
-// judge does the work of the rollup's service: it executes the packages that are
-// final on the JAM chain. It reports the first problem.
+// judge executes the packages that are final on the JAM chain, like the service.
 func (w *world[B]) judge(u jamtest.Update) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -284,8 +281,7 @@ func (w *world[B]) judge(u jamtest.Update) {
 	}
 }
 
-// accumulate executes one payload: it checks that the block continues the last one,
-// and counts the operations of the block as executed.
+// accumulate executes one payload, and checks that the block continues the last one.
 func (w *world[B]) accumulate(raw []byte) error {
 	p, err := parsePayload(raw)
 	if err != nil {
@@ -314,12 +310,12 @@ func (w *world[B]) accumulate(raw []byte) error {
 	return nil
 }
 
-// leaveChain removes the blocks that were final on a JAM chain that has ended,
-// unless the builder knew that they were final. Their operations will be executed
-// again.
+// leaveChain removes the final blocks of a JAM chain that has ended.
 func (w *world[B]) leaveChain(known uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	// The builder knew that the blocks up to this number were final. The operations of
+	// the others will be executed again.
 	for uint64(len(w.final)) > known+1 {
 		last := w.final[len(w.final)-1]
 		w.final = w.final[:len(w.final)-1]
@@ -330,12 +326,11 @@ func (w *world[B]) leaveChain(known uint64) {
 	}
 }
 
-// take returns the next operation to submit: an operation whose answer was lost
-// with an earlier process or, if there is none, a new operation. first is true for
-// a new operation.
+// take returns the next operation to submit. first is true for a new operation.
 func (w *world[B]) take() (op []byte, first, some bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	// The answer to this operation was lost with an earlier process.
 	if len(w.again) > 0 {
 		op, w.again = w.again[0], w.again[1:]
 		return op, false, true
@@ -349,15 +344,15 @@ func (w *world[B]) take() (op []byte, first, some bool) {
 	return op, true, true
 }
 
-// answered records the answer to an operation. first is false if the operation was
-// submitted a second time because the first answer was lost. In this case a refusal
-// proves nothing, because the first submission may have been accepted.
+// answered records the answer to an operation.
 func (w *world[B]) answered(op []byte, err error, first bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
 	case err == nil:
 		w.answers[string(op)] = accepted
+	// Only the refusal of a first submission counts. A second submission is also
+	// refused if the first was accepted and its answer was lost.
 	case first:
 		w.answers[string(op)] = refused
 		if w.executed[string(op)] > 0 && w.problem == nil {
@@ -388,16 +383,14 @@ func (w *world[B]) takeLate() (op []byte, some bool) {
 	return op, true
 }
 
-// unanswered records that an operation must be submitted again, because its answer was
-// lost.
+// unanswered records that an operation must be submitted again.
 func (w *world[B]) unanswered(op []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.again = append(w.again, op)
 }
 
-// look ends the test if its outcome is certain, because a problem was found, or because
-// all accepted operations are executed or dropped by the rollup.
+// look ends the test if its outcome is certain.
 func (w *world[B]) look(rollup builder.Rollup[B]) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -286,11 +286,11 @@ func (n *Network) Follow(ctx context.Context, found submit.Recovery, to submit.C
 	return feed.Follow(ctx, to)
 }
 
-// known converts a package that may be on the network to the type that the feed uses. It
-// keeps only the progress up to the final block, because the feed delivers all later
-// blocks again.
+// known converts a package that may be on the network to the feed's type.
 func known(out submit.Out, final anchor.Point) jip2.Known {
 	upTo := func(at anchor.Point) jamq.Slot {
+		// The feed delivers all blocks after the final one again, so keep only the
+		// progress up to the final one.
 		if at.IsZero() || at.Height > final.Height {
 			return 0
 		}

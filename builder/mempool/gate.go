@@ -13,9 +13,9 @@ import (
 // this time, the state no longer contains the block, but the pool does not have the
 // block's transactions yet, so an addition could take the nonce of one of them.
 type gate struct {
-	// entrance keeps additions out: an addition acquires it with weight one while it
-	// enters, and close acquires its whole weight. inside lets close wait for the
-	// additions that have entered: each of them holds it with weight one.
+	// entrance keeps additions out: each passes it with weight one, and close acquires
+	// the whole weight. inside counts the additions that have entered, so that close
+	// can wait for them.
 	entrance, inside *semaphore.Weighted
 }
 
@@ -23,8 +23,8 @@ func newGate() gate {
 	return gate{semaphore.NewWeighted(math.MaxInt32), semaphore.NewWeighted(math.MaxInt32)}
 }
 
-// pass waits while the gate is closed, and then lets an addition enter. The
-// caller must call leave when the addition has ended.
+// pass waits while the gate is closed, and lets an addition enter until leave is
+// called.
 func (g *gate) pass() (leave func()) {
 	_ = g.entrance.Acquire(context.Background(), 1) // cannot fail
 	defer g.entrance.Release(1)
@@ -33,18 +33,17 @@ func (g *gate) pass() (leave func()) {
 }
 
 // patience is how long an undone block waits for additions that have entered the gate.
-// These additions do not wait for the log. An addition therefore takes longer only if the
-// host's State or Precheck hangs, and then it must not block everything else. If such an
-// addition later continues with a nonce of the block, it replaces the block's
-// transaction, and the pool reports that.
+// An addition takes longer only if the host's State or Precheck hangs, and then it must
+// not block everything else. If it later continues with a nonce of the block, it
+// replaces the block's transaction, and the pool reports that.
 const patience = time.Second
 
-// close keeps new additions out until open is called. It also waits for the
-// additions that have already entered, but not longer than patience.
+// close keeps new additions out until open is called.
 func (g *gate) close(log *slog.Logger) (open func()) {
 	_ = g.entrance.Acquire(context.Background(), math.MaxInt32)
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
+	// Wait for the additions that have already entered, but not longer than patience.
 	if err := g.inside.Acquire(ctx, math.MaxInt32); err == nil {
 		g.inside.Release(math.MaxInt32)
 	} else {

@@ -17,24 +17,21 @@ var ErrRecord = errors.New("mempool: malformed record")
 const (
 	// recordPool begins a record that package txpool has made.
 	recordPool = 'P'
-	// recordReturned begins a record which confirms that a block was undone and that the
-	// pool has its transactions again. The record has 8 more bytes with the number of
-	// that undone block, counted from the start of the log. The transactions themselves
-	// are in the records of the pool. A checkpoint contains the last such number.
+	// recordReturned begins a record which confirms that the pool has the transactions
+	// of an undone block again. 8 bytes follow: the number of that undone block,
+	// counted from the start of the log.
 	recordReturned = 'R'
 )
 
-// history is the list of undone blocks whose transactions the pool must still
-// take back. It is computed from the log, so that the same records and blocks
-// always lead to the same history.
+// history is the list of undone blocks whose transactions the pool must still take
+// back. It is computed from the log, so that the same records and blocks always lead to
+// the same history.
 type history struct {
-	// undone contains the blocks whose transactions may not be in any record of
-	// the pool, in the order in which the blocks were undone. After a restart
-	// the pool takes these transactions back.
+	// undone has the blocks whose transactions may be in no record of the pool, in the
+	// order of undoing. After a restart the pool takes these transactions back.
 	undone []undone
-	// count is the number of blocks that were undone so far, and thus the number of the
-	// last one. Because the rollup follows the log in the same order, a block gets the
-	// same number when the log is read again.
+	// count is the number of blocks undone so far, which is the number of the last one.
+	// A block gets the same number when the log is read again.
 	count uint64
 }
 
@@ -43,14 +40,14 @@ type undone struct {
 	block         txpool.Block
 }
 
-// read processes a record of kind recordReturned. The pool has the transactions
-// of an undone block again, so read removes the block from the history.
+// read processes a record of kind recordReturned.
 func (h *history) read(record []byte) error {
 	if len(record) != 9 || record[0] != recordReturned {
 		return fmt.Errorf("%w: %.8x", ErrRecord, record)
 	}
 	count := binary.BigEndian.Uint64(record[1:])
 	h.count = max(h.count, count)
+	// The pool has the transactions of this block again.
 	h.undone = slices.DeleteFunc(h.undone, func(u undone) bool { return u.count == count })
 	return nil
 }

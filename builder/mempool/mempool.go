@@ -39,9 +39,8 @@ type Pool struct {
 	save    atomic.Pointer[func() error] // writes changes to the log; nil before Recovered
 	failed  atomic.Bool                  // see ErrPanic
 
-	// moving is locked while the transactions of an undone block move from the
-	// state to the pool. Meanwhile additions wait at the gate, and callers of
-	// Hold wait for this lock.
+	// moving is locked while the transactions of an undone block move back to the pool.
+	// Meanwhile additions wait at the gate, and callers of Hold for this lock.
 	moving sync.RWMutex
 	gate   gate
 
@@ -121,9 +120,7 @@ func (p *Pool) opened() (save func() error, err error) {
 	}
 }
 
-// admit calls add, which adds transactions to the pool, and then writes the
-// changes to the log. add returns whether the pool now has at least one of the
-// transactions. If it has none, admit does not wait for the log.
+// admit calls add, which adds transactions, and then writes the changes to the log.
 func (p *Pool) admit(add func() (has bool)) error {
 	save, err := p.opened()
 	if err != nil {
@@ -131,6 +128,7 @@ func (p *Pool) admit(add func() (has bool)) error {
 	}
 	has := false
 	if p.enter(func() { has = add() }); !has {
+		// The pool has none of the transactions, so there is nothing to wait for.
 		return nil
 	}
 	return save()
@@ -187,15 +185,15 @@ func (p *Pool) AddAllRaw(raws [][]byte) (hashes []common.Hash, errs []error) {
 	return hashes, withProblem(problem, errs, len(raws))
 }
 
-// withProblem returns one error for each of n transactions, for AddAll and
-// AddAllRaw. If the pool has the transaction but the log has failed, this is
-// problem, the error of the log. Otherwise it is the error of the pool.
+// withProblem returns one error for each of n transactions.
 func withProblem(problem error, errs []error, n int) []error {
 	if errs == nil {
 		errs = make([]error, n)
 	}
 	for i, err := range errs {
 		if problem != nil && isKnown(err) {
+			// The pool has the transaction, but the log, which failed with problem, may
+			// not have it.
 			errs[i] = problem
 		}
 	}
@@ -260,13 +258,13 @@ func (p *Pool) Undone(number uint64, block txpool.Block, undo func() error) erro
 	return nil
 }
 
-// takeBack puts the transactions of undone blocks back into the pool, and makes a record
-// for each block to confirm that its transactions are back.
+// takeBack puts the transactions of undone blocks back into the pool.
 func (p *Pool) takeBack() {
 	head := txpool.Head{BaseFee: p.baseFee()}
 	var records [][]byte
 	for _, b := range slices.Backward(p.history.undone) {
 		head.Reverted = append(head.Reverted, b.block)
+		// This record confirms that the pool has the block's transactions again.
 		records = append(records, returned(b.count))
 		p.log.Warn("a block failed; its transactions are executed again", "block", b.number, "transactions", len(b.block.Transactions))
 	}
@@ -295,12 +293,11 @@ func (p *Pool) TakeChanges() [][]byte {
 	return append(framed(p.Pool.TakeChanges()), returned...)
 }
 
-// refuseAfterPanic makes the pool refuse all further changes after a panic. Applied and
-// Undone defer it, because the rollup's state has already changed when they run. The
-// builder repeats a call that has panicked, and the pool would then drop transactions.
-// The log also gets no more changes of the pool.
+// refuseAfterPanic makes the pool refuse all further changes after a panic.
 func (p *Pool) refuseAfterPanic() {
 	if r := recover(); r != nil {
+		// The rollup's state has already changed. The builder would repeat the call
+		// that has panicked, and the pool would then drop transactions.
 		p.failed.Store(true)
 		panic(r)
 	}
@@ -345,8 +342,7 @@ func (p *Pool) Recovered(_ context.Context, save func() error) error {
 	return nil
 }
 
-// logDisplaced logs the transactions that did not stay in the pool or could not return to it, each
-// with the reason.
+// logDisplaced logs the transactions that left the pool or could not return to it.
 func (p *Pool) logDisplaced(displaced []txpool.Displaced) {
 	for _, d := range displaced {
 		if d.Held {

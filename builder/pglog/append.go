@@ -17,22 +17,22 @@ import (
 	"github.com/jamq/jamq/journal"
 )
 
-// mine is an SQL condition on the row of the log, and every write contains it. It is true
-// if this process leads, the log ends at the position that this process knows, and the
-// database is still the same one. $1 to $4 are the arguments that fence returns.
+// mine is an SQL condition on the row of the log, and every write contains it. It is
+// true if this process leads, the log ends at the position that this process knows, and
+// the database is still the same one. $1 to $4 are the arguments that fence returns.
 const mine = `id = 1 and epoch = $1 and holder = $2 and next = $3 and tip = $4 and system = {system}`
 
 func (l *Log) fence(more ...any) []any {
 	return append([]any{l.epoch, l.holder, l.at.next, l.at.tip}, more...)
 }
 
-// Append implements journal.Journal. If the database cannot be reached, Append
-// keeps trying for at most Config.Patience. If the database answers that its disk
-// is full, Append keeps trying without a limit.
+// Append implements journal.Journal. If the database cannot be reached, Append keeps
+// trying for at most Config.Patience. If the database answers that its disk is full,
+// Append keeps trying without a limit.
 //
-// Errors wrap journal.ErrTooLarge, journal.ErrClosed, journal.ErrFenced or
-// ErrUnknown, or are those of the database. After any error except
-// journal.ErrTooLarge, this process can no longer write to the log.
+// Errors wrap journal.ErrTooLarge, journal.ErrClosed, journal.ErrFenced or ErrUnknown,
+// or come from the database. After any error except journal.ErrTooLarge, this process
+// can no longer write to the log.
 func (l *Log) Append(records ...[]byte) error {
 	if err := journal.CheckSize(records); err != nil {
 		return err
@@ -119,10 +119,7 @@ func (l *Log) trim(ctx context.Context, tx pgx.Tx, before int64) error {
 	return err
 }
 
-// write changes the log by calling change, and repeats the call while its outcome is
-// unknown. to is the end of the log after the change, and size is the number of bytes
-// that change writes. change changes nothing and returns false if the row of the log was
-// not as this process expects it. The caller holds l.writing.
+// write changes the log by calling change, until the outcome is known.
 func (l *Log) write(to position, size int, change func(context.Context, *pgxpool.Conn) (fits bool, err error)) error {
 	// A database whose disk is full still answers, so write gives up only if it cannot reach
 	// the database.
@@ -178,19 +175,17 @@ func (l *Log) write(to position, size int, change func(context.Context, *pgxpool
 // tag returns the name that marks this process's writes among the database's sessions.
 func (l *Log) tag() string { return "jamq " + hex.EncodeToString(l.holder) }
 
-// endAttempts ends the database sessions of earlier attempts of a write. Their
-// connections may be dead without the database having noticed it, and until then
-// the row of the log would stay locked.
+// endAttempts ends the database sessions of earlier attempts of a write.
 func (l *Log) endAttempts(ctx context.Context, conn *pgxpool.Conn) error {
+	// The connections of these sessions may be dead without the database having noticed
+	// it. Until then the row of the log would stay locked.
 	_, err := conn.Exec(ctx, `select pg_terminate_backend(pid) from pg_stat_activity
 		where pid <> pg_backend_pid() and state <> 'idle' and (application_name = $1 or position('/* ' || $1 || ' */' in query) > 0)`, l.tag())
 	return err
 }
 
-// isWritten reports whether an earlier attempt, whose answer was lost, has written to the
-// log. Although the change is visible, the standby may not have it yet, so isWritten
-// waits until a later commit is acknowledged. The error wraps journal.ErrFenced if the
-// log ends at another position.
+// isWritten reports whether an earlier attempt, whose answer was lost, has written to
+// the log.
 func (l *Log) isWritten(ctx context.Context, conn *pgxpool.Conn, to position) (bool, error) {
 	var have position
 	var epoch int64
@@ -203,6 +198,7 @@ func (l *Log) isWritten(ctx context.Context, conn *pgxpool.Conn, to position) (b
 	case epoch != l.epoch || !bytes.Equal(holder, l.holder):
 		return false, fmt.Errorf("%w: the epoch is %d, and that of this process is %d", journal.ErrFenced, epoch, l.epoch)
 	case have.next == to.next && bytes.Equal(have.tip, to.tip):
+		// The change is visible, but the standby may not have it yet.
 		return true, l.confirm(ctx, conn, to)
 	case have.next == l.at.next && bytes.Equal(have.tip, l.at.tip):
 		return false, fmt.Errorf("%w: the database has become another one, perhaps by the promotion of a standby; it was %s", journal.ErrFenced, now)
@@ -210,10 +206,9 @@ func (l *Log) isWritten(ctx context.Context, conn *pgxpool.Conn, to position) (b
 	return false, fmt.Errorf("%w: the log ends at entry %d, and this process has written %d", journal.ErrFenced, have.next, l.at.next)
 }
 
-// confirm makes another commit after a commit that the standby has not
-// acknowledged. If the standby acknowledges the later commit, it has the earlier
-// one too.
+// confirm makes another commit after one that the standby has not acknowledged.
 func (l *Log) confirm(ctx context.Context, conn *pgxpool.Conn, at position) error {
+	// If the standby acknowledges this commit, it has the earlier one too.
 	tag, err := conn.Exec(ctx, l.sql("update {name}_log set tip = tip where "+mine), l.epoch, l.holder, at.next, at.tip)
 	if err == nil && tag.RowsAffected() == 0 {
 		return fmt.Errorf("%w since the last write", journal.ErrFenced)
@@ -221,9 +216,7 @@ func (l *Log) confirm(ctx context.Context, conn *pgxpool.Conn, at position) erro
 	return err
 }
 
-// withConn calls f with a connection, and returns the warning that the database
-// gave during the call, if there was one. Such a warning is the only sign that the
-// standby has not acknowledged a commit.
+// withConn calls f with a connection, and returns the database's warning, if any.
 func (l *Log) withConn(ctx context.Context, f func(*pgxpool.Conn) error) (warned string, err error) {
 	conn, err := l.pool.Acquire(ctx)
 	if err != nil {
@@ -233,25 +226,25 @@ func (l *Log) withConn(ctx context.Context, f func(*pgxpool.Conn) error) (warned
 	data := conn.Conn().PgConn().CustomData()
 	delete(data, warning)
 	err = f(conn)
+	// A warning is the only sign that the standby has not acknowledged a commit.
 	warned, _ = data[warning].(string)
 	return warned, err
 }
 
-// isFull reports whether the database has refused a write because it has no room on its disk or
-// lacks another resource.
+// isFull reports whether the database has refused a write for lack of a resource.
 func isFull(err error) bool {
 	refused := new(pgconn.PgError)
 	return errors.As(err, &refused) && strings.HasPrefix(refused.Code, "53")
 }
 
-// isPermanent reports whether an error of the database will not disappear by itself, so
-// that another attempt is useless. The SQLSTATE classes listed here are those of
-// temporary errors: connections, rolled-back transactions, missing resources,
-// interventions of operators, and objects that are in use.
+// isPermanent reports whether another attempt is useless after an error of the
+// database.
 func isPermanent(err error) bool {
 	refused := new(pgconn.PgError)
 	if !errors.As(err, &refused) || len(refused.Code) < 2 {
 		return false
 	}
+	// These SQLSTATE classes are temporary: connections, rolled-back transactions,
+	// missing resources, interventions of operators, and objects in use.
 	return !strings.Contains("08 25 40 53 55 57 58", refused.Code[:2])
 }

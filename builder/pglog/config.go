@@ -51,9 +51,9 @@ type Config struct {
 	// them yet. The time counts from the moment when that process was last seen. Keep must be
 	// positive.
 	Keep time.Duration
-	// Patience is how long Append keeps trying while the database cannot be reached. It must be
-	// positive. If the database answers that it has no room, Append keeps trying without a
-	// limit, because the outcome of such a write is known.
+	// Patience is how long Append keeps trying while the database cannot be reached. It
+	// must be positive. If the database answers that it has no room, Append keeps
+	// trying without a limit, because it is known that nothing was written.
 	Patience time.Duration
 	// Synchronous is the operator's promise that no standby is ever promoted that lacks
 	// an acknowledged record. To keep the promise, commits must wait for the standby, no

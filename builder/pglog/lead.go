@@ -103,9 +103,7 @@ func (f *follower) run(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// follow reads some of the leader's records. If there are no new ones, it takes the
-// lead if that is possible. It reports whether it should be called again at once,
-// and whether this process leads.
+// follow reads some of the leader's records, or takes the lead if there are none.
 func (f *follower) follow(ctx context.Context) (more, led bool, err error) {
 	end, lead, err := f.look(ctx)
 	if err != nil {
@@ -126,20 +124,19 @@ func (f *follower) follow(ctx context.Context) (more, led bool, err error) {
 	return false, led, err
 }
 
-// mayLead reports whether this process may take the lead. It may if the lead is
-// free or was handed over to this process, if the leader can no longer write, or if
-// the leader has not renewed its lease in time. The result does not depend on the
-// clock of the database.
+// mayLead reports whether this process may take the lead.
 func (f *follower) mayLead() bool {
 	mine := f.lead.successor != "" && f.lead.successor == f.cfg.Address
+	// The leader has given the lead away, can no longer write, or has not renewed its
+	// lease in time. The time is this process's, not the database's.
 	return f.lead.free || f.fenced || mine || time.Since(f.moved) >= f.cfg.Lease
 }
 
-// look reads the end of the log and the present lead from the database. It also checks
-// whether the database was replaced by another one since the leader took the lead, and
-// stores the result in fenced.
+// look reads the end of the log and the present lead.
 func (f *follower) look(ctx context.Context) (end position, lead Lead, err error) {
 	err = f.attempt(ctx, f.failures, 0, func(ctx context.Context) error {
+		// The third column tells whether the database was replaced since the leader
+		// took the lead.
 		return f.pool.QueryRow(ctx, f.sql("select next, tip, system <> {system}, "+leadColumns+" from {name}_log, {name}_lease lease")).
 			Scan(append([]any{&end.next, &end.tip, &f.fenced}, lead.fields()...)...)
 	})
@@ -150,8 +147,7 @@ func (f *follower) look(ctx context.Context) (end position, lead Lead, err error
 // mostBytes, so that little memory is needed.
 const mostRead, mostBytes = 1000, 4 << 20
 
-// read passes on some of the next records. When it reaches a call of Replace, it calls
-// replaced, skips the records that Replace wrote and continues after them.
+// read passes on some of the next records.
 func (f *follower) read(ctx context.Context) error {
 	var bodies [][]byte
 	var next *stop
@@ -180,6 +176,8 @@ func (f *follower) read(ctx context.Context) error {
 	case next.behind == nil:
 		return nil
 	}
+	// The leader has called Replace here: skip the records that it wrote and continue
+	// after them, because they lead to the same state.
 	f.at = *next.behind
 	if err := f.replaced(); err != nil {
 		return fatal{err}
@@ -189,8 +187,8 @@ func (f *follower) read(ctx context.Context) error {
 
 // stop is a position in the log that a follower can read up to without interruption. It
 // is the end of the log or, if the leader has called Replace since, the position before
-// the entries of that call. In the second case, the follower continues at behind, the
-// position after these entries; otherwise behind is nil.
+// the entries of that call. The follower then continues at behind, the position after
+// these entries.
 type stop struct {
 	at     position
 	behind *position
@@ -204,10 +202,10 @@ func (s *stop) last() int64 {
 	return s.at.next
 }
 
-// fetch reads the next entries of the log, as many as mostRead and mostBytes allow. It
-// never reads past next, which is the next call of Replace or the end of the log.
+// fetch reads the next entries of the log, but none after next.
 func (f *follower) fetch(ctx context.Context) (bodies [][]byte, next *stop, err error) {
 	err = pgx.BeginTxFunc(ctx, f.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
+		// Reading stops at the next call of Replace, or at the end of the log.
 		if next, err = f.nextStop(ctx, tx); err != nil {
 			return err
 		}
@@ -237,8 +235,7 @@ func (f *follower) fetch(ctx context.Context) (bodies [][]byte, next *stop, err 
 	return bodies, next, err
 }
 
-// nextStop returns the next position where reading stops: the next call of Replace or, if
-// there is none, the end of the log.
+// nextStop returns the next call of Replace or, if there is none, the log's end.
 func (f *follower) nextStop(ctx context.Context, tx pgx.Tx) (*stop, error) {
 	next := new(stop)
 	if err := tx.QueryRow(ctx, f.sql("select next, tip from {name}_log")).Scan(&next.at.next, &next.at.tip); err != nil {
@@ -259,8 +256,7 @@ func (f *follower) nextStop(ctx context.Context, tx pgx.Tx) (*stop, error) {
 	return next, nil
 }
 
-// reportIfDue tells the database how far this process has read, a few times in each
-// lease, so that the log keeps the records after that position.
+// reportIfDue tells the database how far this process has read, a few times per lease.
 func (f *follower) reportIfDue(ctx context.Context) {
 	if time.Since(f.reported) < f.cfg.Lease/renewals {
 		return
@@ -271,8 +267,8 @@ func (f *follower) reportIfDue(ctx context.Context) {
 	}
 }
 
-// report stores the position of the next entry that this process will read, so that the
-// log keeps the entries from there on: see Config.Keep.
+// report stores which entry this process reads next. The log keeps the entries from
+// there on: see Config.Keep.
 func (l *Log) report(ctx context.Context, next int64) error {
 	return l.attempt(ctx, 0, 0, func(ctx context.Context) error {
 		_, err := l.pool.Exec(ctx, l.sql(`insert into {name}_member values ($1, $2, clock_timestamp())

@@ -17,14 +17,11 @@ import (
 // renewals is the number of renewals in the duration of a lease.
 const renewals = 3
 
-// errMoved is returned if the leader or the end of the log has changed since this process
-// last read them. The process must then not take the lead yet.
+// errMoved is returned if the leader or the end of the log has changed since this
+// process last read them. The process must then not take the lead yet.
 var errMoved = errors.New("pglog: it has moved")
 
-// takeLead takes the lead if the lead has not changed since it was last read and
-// this process has read the whole log. The same transaction writes the new epoch to
-// the row of the log, so that the old leader cannot append afterwards. If takeLead
-// returns true together with an error, this process has the lead but cannot use it.
+// takeLead takes the lead if it has not changed since it was last read.
 func (f *follower) takeLead(ctx context.Context, from Lead) (led bool, err error) {
 	l, warned := f.Log, ""
 	err = l.attempt(ctx, f.failures, 0, func(ctx context.Context) (err error) {
@@ -39,6 +36,8 @@ func (f *follower) takeLead(ctx context.Context, from Lead) (led bool, err error
 					return err
 				}
 				const patience = 50 * time.Millisecond // the lease has ended
+				// The transaction that takes the lease also writes the new epoch to the
+				// log, so that the old leader cannot append afterwards.
 				return l.endingBlockers(ctx, pid, patience, func() error { return l.takeLog(ctx, tx) })
 			})
 		})
@@ -59,8 +58,7 @@ func (f *follower) takeLead(ctx context.Context, from Lead) (led bool, err error
 	return true, l.write(l.at, 0, func(context.Context, *pgxpool.Conn) (bool, error) { return false, nil })
 }
 
-// takeLease makes this process the holder of the lease, unless the lease has changed since it was
-// last read.
+// takeLease makes this process the holder of the lease that it has last read.
 func (l *Log) takeLease(ctx context.Context, tx pgx.Tx, from Lead) error {
 	err := tx.QueryRow(ctx, l.sql(`
 		update {name}_lease set epoch = epoch + 1, holder = $1, address = $2, beat = 0, free = false, successor = ''
@@ -72,8 +70,7 @@ func (l *Log) takeLease(ctx context.Context, tx pgx.Tx, from Lead) error {
 	return err
 }
 
-// takeLog writes the epoch of this process to the row of the log, so that the log
-// accepts no more writes of the old leader.
+// takeLog keeps the old leader from writing: it sets the log's epoch to this process's.
 func (l *Log) takeLog(ctx context.Context, tx pgx.Tx) error {
 	var end position
 	var before, now string
@@ -94,15 +91,16 @@ func (l *Log) takeLog(ctx context.Context, tx pgx.Tx) error {
 	return err
 }
 
-// endingBlockers calls f, which locks a row in the database session pid. If f waits
-// for longer than patience, endingBlockers ends the sessions that have the row
-// locked. Such a session belongs to a process that has stopped in the middle of a
-// write or while taking the lead, or that the database can no longer reach.
+// endingBlockers calls f, which locks a row in the session pid, and ends sessions in
+// its way.
 func (l *Log) endingBlockers(ctx context.Context, pid int, patience time.Duration, f func() error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {
 		for backoff.Pause(ctx, patience) {
+			// A session that has the row locked belongs to a process that has stopped
+			// in the middle of a write or while taking the lead, or that the database
+			// can no longer reach.
 			tag, err := l.pool.Exec(ctx, "select pg_terminate_backend(b) from unnest(pg_blocking_pids($1::int)) b", pid)
 			switch {
 			case err != nil && ctx.Err() == nil:
@@ -115,14 +113,7 @@ func (l *Log) endingBlockers(ctx context.Context, pid int, patience time.Duratio
 	return f()
 }
 
-// renew renews the lease of this process in the background. It stops in these
-// cases:
-//
-//   - ctx ends.
-//   - The log can no longer be written.
-//   - Another process has the lease.
-//   - The database was replaced by another one, so that this process must take the
-//     lead again.
+// renew renews the lease of this process until ctx ends or the lease is lost.
 func (l *Log) renew(ctx context.Context) {
 	for backoff.Pause(ctx, l.cfg.Lease/renewals) {
 		if l.broken() != nil {

@@ -82,9 +82,7 @@ func Open(ctx context.Context, cfg Config) (*Log, error) {
 	return l, nil
 }
 
-// join creates the tables if they do not exist, and adds this process to the members, so
-// that the log keeps records for it. If the database is too slow to answer, join tries
-// again for Config.Patience.
+// join creates the tables if necessary, and makes this process a member of the log.
 func (l *Log) join(ctx context.Context) error {
 	began := time.Now()
 	for failures := 0; ; failures++ {
@@ -94,6 +92,7 @@ func (l *Log) join(ctx context.Context) error {
 			}
 			return l.report(ctx, 0)
 		})
+		// If the database is too slow to answer, try again for Config.Patience.
 		late := errors.Is(err, context.DeadlineExceeded) || pgconn.Timeout(err)
 		if !late || ctx.Err() != nil || time.Since(began) >= l.cfg.Patience {
 			return err
@@ -109,13 +108,7 @@ const leastConnect = 3 * time.Second
 // reader, and ending the session of an old leader need one connection each.
 const leastConns = 4
 
-// connect opens a pool of connections that remember warnings. The connections
-// prepare no statements, because a pooler in transaction mode may pass the next
-// statement to a different session.
-//
-// Each of the hosts in the URL has Config.Lease to accept a connection, but at
-// least leastConnect, so that a machine that is gone does not delay the use of the
-// others for long. A connect_timeout in the URL replaces this limit.
+// connect opens a pool of connections that remember warnings.
 func connect(ctx context.Context, c *Config) (*pgxpool.Pool, error) {
 	cfg, err := pgxpool.ParseConfig(c.URL)
 	if err != nil {
@@ -123,8 +116,12 @@ func connect(ctx context.Context, c *Config) (*pgxpool.Pool, error) {
 	}
 	cfg.MaxConns = max(cfg.MaxConns, leastConns)
 	if cfg.ConnConfig.ConnectTimeout == 0 {
+		// The URL may have several hosts. A machine that is gone must not delay the use
+		// of the others for long.
 		cfg.ConnConfig.ConnectTimeout = max(c.Lease, leastConnect)
 	}
+	// Prepare no statements, because a pooler in transaction mode may pass the next
+	// statement to a different session.
 	cfg.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec
 	cfg.ConnConfig.OnNotice = func(c *pgconn.PgConn, n *pgconn.Notice) {
 		if n.SeverityUnlocalized == "WARNING" {
@@ -152,21 +149,19 @@ func (l *Log) Promoted() bool {
 // example because another process leads.
 func (l *Log) Lost() <-chan struct{} { return l.lost }
 
-// attempt calls f with a context that ends when the database should have answered.
-// This limit includes the time for the transfer of size bytes. It doubles with each
-// earlier failure, up to Config.Patience.
-//
-// If the database did not answer, attempt closes all connections of the pool. The
-// others may be dead too without having reported an error yet, for example because
-// a machine is gone or a router has forgotten them.
+// attempt calls f with a limit for the time until the database answers.
 func (l *Log) attempt(ctx context.Context, failures, size int, f func(context.Context) error) error {
 	const slowest, doublings = 4 << 20, 16 // bytes per second
+	// The limit includes the transfer of size bytes, and doubles with each earlier
+	// failure.
 	limit := l.cfg.answerTime() + time.Duration(size/slowest)*time.Second
 	limit = min(limit<<min(failures, doublings), l.cfg.Patience)
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	err := f(limited)
 	if err != nil && limited.Err() != nil && ctx.Err() == nil {
+		// The other connections may be dead too without having reported an error yet,
+		// for example because a machine is gone.
 		l.pool.Reset()
 		return fmt.Errorf("pglog: no answer of the database for %v: %w", limit, err)
 	}
@@ -264,10 +259,10 @@ func (p position) extend(entry []byte) position {
 	return position{p.next + 1, h.Sum(nil)}
 }
 
-// appendEntry appends the entry for some records to the slice to, with the length
-// of each record before it. All records of one call of Append form one entry, which
-// costs the database less than one entry for each record.
+// appendEntry appends the entry for some records, each with its length before it.
 func appendEntry(to []byte, records [][]byte) []byte {
+	// All records of a call of Append form one entry, which costs the database less
+	// than one entry for each record.
 	for _, record := range records {
 		to = append(binary.AppendUvarint(to, uint64(len(record))), record...)
 	}
@@ -291,11 +286,10 @@ func readEntry(entry []byte, f func(record []byte) error) error {
 	return nil
 }
 
-// replaced returns the position before the first entry that a call of Replace at
-// position p writes. The call itself uses up one number, so that no other entry can
-// have the same position.
+// replaced returns the position before the first entry of a call of Replace.
 func (p position) replaced() position {
 	base := sha256.Sum256(append([]byte("replaced"), p.tip...))
+	// The call uses up one number, so that no other entry can have the same position.
 	return position{p.next + 1, base[:]}
 }
 

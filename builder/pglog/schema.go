@@ -11,10 +11,9 @@ import (
 // version is the version of the tables.
 const version = 2
 
-// tables are the SQL statements that create the tables of a log, in which {name}
-// stands for the name of the log. An append locks the row of {name}_log, and a
-// renewal of the lease locks the row of {name}_lease, so that a renewal never waits
-// for an append.
+// tables are the SQL statements that create the tables of a log, in which {name} stands
+// for the name of the log. An append locks the row of {name}_log, and a renewal of the
+// lease locks the row of {name}_lease, so that a renewal never waits for an append.
 const tables = `
 create table if not exists {name}_log (
 	id       smallint primary key check (id = 1),
@@ -68,13 +67,13 @@ func (l *Log) sql(statement string) string {
 }
 
 // createTables creates the tables if they do not exist, and checks their version.
-// If they exist, it takes no lock, because an old leader may have stopped while it
-// held one.
 func (l *Log) createTables(ctx context.Context) error {
 	var there bool
 	if err := l.pool.QueryRow(ctx, "select to_regclass($1) is not null", l.cfg.Name+"_lease").Scan(&there); err != nil {
 		return err
 	}
+	// If the tables exist, take no lock, because an old leader may have stopped while
+	// it held one.
 	if !there {
 		if err := pgx.BeginFunc(ctx, l.pool, l.createInOneTransaction); err != nil {
 			return err

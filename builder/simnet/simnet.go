@@ -103,10 +103,7 @@ func (n *Network) Run(ctx context.Context, see func(jamtest.Update)) error {
 	})
 }
 
-// marked corrects Block.Accumulated so that the blocks look as a node would show them by
-// JIP-2. On a chain with services, JAM can accumulate a package although the service
-// ignores its rollup block or keeps the block for later. Such a package counts as
-// accumulated only in the JAM block in which the service has stored its mark, or in none.
+// marked corrects Block.Accumulated so that blocks look as a node shows them.
 func (n *Network) marked(blocks []jamq.Block) []jamq.Block {
 	n.driver.View(func(chain *jamtest.Chain) {
 		if chain.Config().Genesis == nil {
@@ -114,6 +111,9 @@ func (n *Network) marked(blocks []jamq.Block) []jamq.Block {
 		}
 		blocks = slices.Clone(blocks)
 		for i := range blocks {
+			// JAM can accumulate a package although the service ignores its rollup
+			// block or keeps it for later. The package counts as accumulated only in
+			// the JAM block in which the service has stored its mark.
 			blocks[i].Accumulated = n.applied(chain, blocks[i])
 		}
 	})
@@ -121,14 +121,15 @@ func (n *Network) marked(blocks []jamq.Block) []jamq.Block {
 }
 
 // applied returns the packages whose rollup blocks the service has applied in one JAM
-// block. It goes back from the newest rollup block in the service's state, because the
-// newest blocks are those that were applied last.
+// block.
 func (n *Network) applied(chain *jamtest.Chain, in jamq.Block) (packages []jamq.PackageHash) {
 	value := func(key []byte) []byte {
 		value, _ := chain.Value(n.service, in.Hash, key) // the chain still has the block
 		return value
 	}
 	last, _ := service.Last(func(key string) []byte { return value([]byte(key)) })
+	// Go back from the newest rollup block in the service's state, because the newest
+	// blocks were applied last.
 	for number := last.Number; number > 0; number-- {
 		entry := value(service.EntryKey(number - 1))
 		if len(entry) < common.HashLength {
@@ -255,8 +256,7 @@ func (n *Network) Follow(ctx context.Context, recovered submit.Recovery, to subm
 // chain ends with its process: see builder.Config.NewChain.
 var ErrOtherChain = errors.New("simnet: the log is of another chain")
 
-// find returns the number, counted from 0, of the update that delivered a
-// block. It returns false if no retained update has the block.
+// find returns the number, from 0, of the retained update that delivered a block.
 func (n *Network) find(hash jamq.HeaderHash) (number int, found bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -268,13 +268,13 @@ func (n *Network) find(hash jamq.HeaderHash) (number int, found bool) {
 	return 0, false
 }
 
-// follower passes the updates of a chain to a builder, beginning after the
-// blocks that the builder already knows.
+// follower passes the updates of a chain to a builder, beginning after the blocks that
+// the builder already knows.
 type follower struct {
 	to submit.ChainSink
-	// The follower skips blocks up to since, the last block that the builder knows, and
-	// finality up to final, the last block that it knows to be final. When it has reached
-	// such a block, it sets the field to zero, and from then on skips nothing.
+	// since is the last block that the builder knows, and final the last one that it
+	// knows to be final; zero after they were reached. Blocks and finality up to them
+	// are skipped.
 	since, final jamq.HeaderHash
 }
 

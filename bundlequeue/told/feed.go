@@ -45,8 +45,7 @@ func NewFeed(spec jamq.ChainSpec, cfg Config) (*Feed, error) {
 	return &Feed{spec: spec, cfg: cfg, state: state{Final: jamq.Block{Hash: hashOf(1), Slot: 1}}}, nil
 }
 
-// hashOf returns the hash of the feed's block in a slot. The slot is a part of
-// the hash, so that slotOf can read it.
+// hashOf returns the hash of the feed's block in a slot, which slotOf can read.
 func hashOf(slot jamq.Slot) (h jamq.HeaderHash) {
 	copy(h[:], "told")
 	binary.BigEndian.PutUint32(h[4:], uint32(slot))
@@ -147,13 +146,12 @@ func (f *Feed) extend() jamq.Block {
 	return b
 }
 
-// finalize makes a newer block final and returns it, or returns false if no
-// block can become final yet. A block becomes final when it is Config.Finality
-// blocks old, or when it has accumulated a package that the host has reported
-// as final.
+// finalize makes a newer block final and returns it, or returns false.
 func (f *Feed) finalize() (final jamq.Block, moved bool) {
 	count := max(0, len(f.Blocks)-f.cfg.Finality)
 	for _, p := range f.Packages {
+		// A block becomes final early if it has accumulated a package that the host has
+		// reported as final.
 		if p.State == bundlequeue.Finalized && p.Accumulated != 0 {
 			count = max(count, int(p.Accumulated)-int(f.Final.Slot))
 		}
@@ -167,24 +165,24 @@ func (f *Feed) finalize() (final jamq.Block, moved bool) {
 	return f.Final, true
 }
 
-// forget removes the packages that no event can change, because their accumulation is
-// final or because no block can report them. It keeps dead packages for another
-// Config.Remember blocks.
+// forget removes the packages that no event can change any more.
 func (f *Feed) forget() {
 	f.Packages = slices.DeleteFunc(f.Packages, func(p told) bool {
 		if p.Accumulated != 0 {
 			return p.Accumulated <= f.Final.Slot
 		}
+		// The package can make no more progress. Remember it a while longer, so that
+		// the queue notices if the host reports its accumulation nevertheless.
 		return p.dies(&f.spec)+jamq.Slot(f.cfg.Remember) <= f.Final.Slot
 	})
 }
 
-// dies returns the last slot in which a package can make progress by the rules of the
-// chain. By then the package must be reported or, if it is already reported, accumulated.
+// dies returns the last slot in which a package can make progress.
 func (p *told) dies(spec *jamq.ChainSpec) jamq.Slot {
 	if p.Reported != 0 {
 		return p.Reported + spec.AvailabilityTimeout + spec.EpochLength
 	}
+	// A guarantor may report the package while its anchor is in recent history.
 	return slotOf(p.Report.Anchor) + jamq.Slot(spec.RecentHistory)
 }
 

@@ -169,13 +169,13 @@ func ticketOf(e bundlequeue.Effect) uint64 {
 	return 0
 }
 
-// open returns the first job that the queue still expects an answer to, or nil if there
-// is none. It drops the obsolete jobs before it.
+// open returns the first job that the queue still expects an answer to, or nil.
 func (s *Simple) open() bundlequeue.Effect {
 	for len(s.jobs) > 0 {
 		if s.queue.Expects(ticketOf(s.jobs[0])) {
 			return s.jobs[0]
 		}
+		// The queue has canceled the request, so the job is obsolete.
 		s.jobs[0] = nil
 		s.jobs = s.jobs[1:]
 	}

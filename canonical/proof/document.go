@@ -111,8 +111,7 @@ func Parse(data []byte) (*Document, error) {
 	return d, d.route()
 }
 
-// parse decodes a document or a handoff into v, after it has checked the size and
-// the version. The error wraps ErrMalformed.
+// parse decodes a document or a handoff into v. The error wraps ErrMalformed.
 func parse(data []byte, v any) error {
 	if len(data) > MaxDocument {
 		return fmt.Errorf("%w: %d bytes, want at most %d", ErrMalformed, len(data), MaxDocument)
@@ -130,10 +129,10 @@ func parse(data []byte, v any) error {
 	return nil
 }
 
-// route checks that the document has exactly one of the three ways to the commitment. It
-// also checks that the document has a transaction if and only if its claim names one, and
-// has a receipt only together with a transaction. The error wraps ErrMalformed.
+// route checks that the document has exactly one of the three ways to the commitment.
 func (d *Document) route() error {
+	// A claim that names a transaction needs the link to it, and a receipt needs its
+	// transaction.
 	switch named := d.Claim.Transaction != (common.Hash{}); {
 	case named != (d.Transaction != nil):
 		return fmt.Errorf("%w: want a transaction in the claim and a link to it, or neither", ErrMalformed)
@@ -297,8 +296,7 @@ func (p *ChapterProof) prove(stateRoot common.Hash, chapter uint8) error {
 	return nil
 }
 
-// verify checks that the chapter is C(16) of the state with the given root, and
-// that it contains the output.
+// verify checks that C(16) of the state contains the output.
 func (p *ChapterProof) verify(stateRoot common.Hash, output Output) error {
 	if err := p.prove(stateRoot, statetrie.ChapterOutputs); err != nil {
 		return err

@@ -28,10 +28,8 @@ func (k *BLSKey) UnmarshalText(text []byte) error {
 	return hexutil.UnmarshalFixedText("BLSKey", text, k[:])
 }
 
-// decodeStrictly decodes one JSON value into v and refuses input that different readers
-// could understand differently. Package encoding/json is lenient: it accepts names in any
-// case, null for any value, and repeated names. decodeStrictly demands that the input
-// equals the encoding of v, apart from white space and the order of names.
+// decodeStrictly decodes one JSON value, and refuses input that readers could
+// understand differently.
 func decodeStrictly(data []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
@@ -41,6 +39,9 @@ func decodeStrictly(data []byte, v any) error {
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return errors.New("data follows the document")
 	}
+	// Package encoding/json accepts names in any case, null for any value, and repeated
+	// names. Demand that the input equals the encoding of v, apart from white space and
+	// the order of names.
 	again, err := json.Marshal(v)
 	if err != nil {
 		return err

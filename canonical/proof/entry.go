@@ -12,9 +12,7 @@ import (
 	"github.com/ethereum/go-ethereum/trie"
 )
 
-// proveEntry builds Ethereum's trie over a list of a block, such as its
-// transactions, and returns the nodes from the root to the entry with the given
-// index.
+// proveEntry returns the nodes of Ethereum's trie over a list that lead to an entry.
 func proveEntry(list types.DerivableList, index int) ([][]byte, error) {
 	if index < 0 || index >= list.Len() {
 		return nil, fmt.Errorf("entry %d of %d", index, list.Len())
@@ -34,8 +32,7 @@ func proveEntry(list types.DerivableList, index int) ([][]byte, error) {
 	return nodes.list, nil
 }
 
-// verifyEntry is the counterpart of proveEntry. It checks the nodes against the root of
-// the list, and returns the encoded entry with the given index.
+// verifyEntry checks the nodes that proveEntry returns, and returns the encoded entry.
 func verifyEntry(root common.Hash, index int, nodes [][]byte) ([]byte, error) {
 	if index < 0 {
 		return nil, fmt.Errorf("entry %d, want 0 or more", index)
@@ -71,8 +68,8 @@ func rawNodes(nodes []hexutil.Bytes) [][]byte {
 	return out
 }
 
-// nodeList contains the nodes of a proof, from the root down. It implements the database
-// interfaces through which go-ethereum's trie writes and reads a proof.
+// nodeList contains the nodes of a proof, from the root down. It implements the
+// database interfaces through which go-ethereum's trie writes and reads a proof.
 type nodeList struct{ list [][]byte }
 
 // Put implements ethdb.KeyValueWriter.
@@ -84,14 +81,13 @@ func (n *nodeList) Put(_, value []byte) error {
 // Delete implements ethdb.KeyValueWriter. Making a proof deletes nothing.
 func (n *nodeList) Delete([]byte) error { return nil }
 
-// Get implements ethdb.KeyValueReader for go-ethereum's verifier, which requests the
-// nodes of a proof in their order. Get returns the next node and removes it from the
-// list, so that no node is used twice and left-over nodes can be detected. It fails
-// if the next node does not have the requested hash.
+// Get implements ethdb.KeyValueReader for go-ethereum's verifier.
 func (n *nodeList) Get(hash []byte) ([]byte, error) {
 	if len(n.list) == 0 || !bytes.Equal(crypto.Keccak256(n.list[0]), hash) {
 		return nil, fmt.Errorf("the next node is not %x", hash)
 	}
+	// The verifier requests the nodes in their order. Each is removed, so that none is
+	// used twice and left-over nodes can be detected.
 	node := n.list[0]
 	n.list = n.list[1:]
 	return node, nil

@@ -54,8 +54,8 @@ type Format interface {
 // Integers are little-endian.
 type Draft struct{}
 
-// draftTag is the beginning of each message that validators sign as a vote. A
-// signature that was made for another purpose can therefore not be used as a vote.
+// draftTag is the beginning of each message that validators sign as a vote. A signature
+// that was made for another purpose can therefore not be used as a vote.
 const draftTag = "jam_finality_precommit"
 
 // Name returns "jam-grandpa-draft-1".
@@ -134,13 +134,11 @@ func (f *Finality) Verify(trust *Trust) (Target, error) {
 	return p.Target, nil
 }
 
-// errSignature is returned if a signature does not verify under its validator's
-// key.
+// errSignature is returned if a signature does not verify under its validator's key.
 var errSignature = errors.New("the signature is wrong")
 
-// verifySigners checks that the signers are distinct members of the set, that they
-// are more than two thirds of it, and that verify accepts each signature. It calls
-// verify only after all other checks, because verify is expensive.
+// verifySigners checks that the signers are distinct and more than two thirds of the
+// set.
 func verifySigners(signatures []Signature, validators int, verify func(*Signature) error) error {
 	last := -1
 	for i := range signatures {
@@ -156,6 +154,7 @@ func verifySigners(signatures []Signature, validators int, verify func(*Signatur
 	if want := Quorum(validators); len(signatures) < want {
 		return fmt.Errorf("%w: %d of %d validators signed, want at least %d", ErrFinality, len(signatures), validators, want)
 	}
+	// Verify the signatures last, because that is the expensive part.
 	for i := range signatures {
 		if err := verify(&signatures[i]); err != nil {
 			return fmt.Errorf("%w: validator %d: %w", ErrFinality, signatures[i].Validator, err)

@@ -98,11 +98,11 @@ func (h *Handoff) Verify(trust *Trust) (*Trust, error) {
 	return next, nil
 }
 
-// withKeys returns a copy of the trust with the keys of the encoded set at the
-// beginning of raw, and the bytes after that set. Up to Gray Paper 0.7.2 a set has
-// no count, because all sets of a chain have the same size.
+// withKeys returns the trust with the set at the beginning of raw, and the rest.
 func (t *Trust) withKeys(raw []byte) (out *Trust, rest []byte, err error) {
 	size := uint64(len(t.Validators))
+	// Up to Gray Paper 0.7.2 a set has no count, because all sets of a chain have the
+	// same size.
 	if t.GrayPaper >= codec.V080 {
 		if size, raw, err = codec.DecodeNatural(raw); err != nil {
 			return nil, nil, fmt.Errorf("%w: the number of validators: %w", ErrHandoff, err)

@@ -119,8 +119,7 @@ func parseJustification(c *codec.Codec, raw []byte) (*Justification, error) {
 	return j, nil
 }
 
-// decodeTarget decodes a target from the first bytes of raw. The caller has checked
-// that raw is long enough.
+// decodeTarget decodes a target from the first bytes of raw, which must be long enough.
 func decodeTarget(raw []byte) (t Target) {
 	copy(t.Header[:], raw)
 	copy(t.StateRoot[:], raw[32:])
@@ -145,9 +144,7 @@ func (j *Justification) Verify(c *codec.Codec, trust *Trust, block jamq.HeaderHa
 	return err
 }
 
-// verify checks all votes and returns one vote per validator, in ascending order of the
-// validators. If a validator voted for several blocks, including the target, verify
-// returns the vote for the target.
+// verify checks all votes and returns one vote per validator, in ascending order.
 func (j *Justification) verify(c *codec.Codec, trust *Trust) ([]vote, error) {
 	if err := trust.Validate(); err != nil {
 		return nil, err
@@ -169,6 +166,7 @@ func (j *Justification) verify(c *codec.Codec, trust *Trust) ([]vote, error) {
 	if err != nil {
 		return nil, err
 	}
+	// voters has put the votes for the target first, so they are the ones that remain.
 	first := slices.CompactFunc(slices.Clone(votes), func(a, b vote) bool { return a.validator == b.validator })
 	if want := Quorum(len(trust.Validators)); len(first) < want {
 		return nil, fmt.Errorf("%w: %d of %d validators voted, want at least %d", ErrFinality, len(first), len(trust.Validators), want)
@@ -187,8 +185,7 @@ type vote struct {
 	vote      *SignedPrecommit
 }
 
-// voters returns the votes with the indexes of their validators, in ascending order. If a
-// validator has several votes, those for the target come first.
+// voters returns the votes with their validators, in ascending order.
 func (j *Justification) voters(trust *Trust) (votes []vote, err error) {
 	index := make(map[ValidatorKey]int, len(trust.Validators))
 	for i, key := range trust.Validators {
@@ -212,13 +209,14 @@ func (j *Justification) voters(trust *Trust) (votes []vote, err error) {
 			}
 			return 1
 		}
+		// If a validator has several votes, those for the target come first.
 		return cmp.Or(a.validator-b.validator, other(a)-other(b))
 	})
 	return votes, nil
 }
 
-// descendants returns the set of blocks that the headers in Ancestry prove to be
-// descendants of the target. The set includes the target.
+// descendants returns the target, and the blocks that Ancestry proves to descend from
+// it.
 func (j *Justification) descendants(c *codec.Codec) (map[jamq.HeaderHash]bool, error) {
 	parents := make(map[jamq.HeaderHash]jamq.HeaderHash, len(j.Ancestry))
 	for i := range j.Ancestry {
@@ -247,8 +245,7 @@ func (j *Justification) descendants(c *codec.Codec) (map[jamq.HeaderHash]bool, e
 	return under, nil
 }
 
-// verifyVote checks the signature of a vote, and that its block is the target or a
-// descendant of the target.
+// verifyVote checks a vote's signature, and that its block is under the target.
 func (j *Justification) verifyVote(p *SignedPrecommit, under map[jamq.HeaderHash]bool) error {
 	switch {
 	case !under[p.Target.Header]:

@@ -48,8 +48,7 @@ func (k BLSKey) Validate() error {
 	return err
 }
 
-// point decodes and validates the key. SetBytes checks that the point is in the right
-// subgroup, but also accepts the longer, uncompressed form, which point refuses.
+// point decodes and validates the key.
 func (k BLSKey) point() (key bls.G2Affine, err error) {
 	if k.IsZero() {
 		return key, fmt.Errorf("%w: the BLS key is all zeros, want the key of a validator that is not punished", ErrKey)
@@ -58,6 +57,7 @@ func (k BLSKey) point() (key bls.G2Affine, err error) {
 	switch {
 	case err != nil:
 		return key, fmt.Errorf("%w: the BLS key %x is not a point of G2: %w", ErrKey, k[:], err)
+	// SetBytes also accepts the longer, uncompressed form.
 	case n != len(k):
 		return key, fmt.Errorf("%w: the BLS key %x has %d bytes, want %d", ErrKey, k[:], n, len(k))
 	case key.IsInfinity():

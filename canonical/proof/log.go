@@ -116,8 +116,7 @@ func ProveLog(leaves []common.Hash, index int) (LogProof, error) {
 	return p, nil
 }
 
-// pairUp hashes the nodes of one level of a perfect tree in pairs and returns the
-// next higher level. It reuses the memory of level.
+// pairUp hashes the nodes of a level of a perfect tree in pairs, into the same memory.
 func pairUp(level []common.Hash) []common.Hash {
 	for i := range len(level) / 2 {
 		level[i] = crypto.Keccak256Hash(level[2*i][:], level[2*i+1][:])
@@ -157,9 +156,8 @@ func VerifyLog(peak, root common.Hash, p LogProof) error {
 	return nil
 }
 
-// mountain returns the height of the tree that contains the leaf at index in a log
-// of count leaves, and the number of trees that are lower. The index must be less
-// than count.
+// mountain returns the height of the tree with a leaf, and how many trees are lower.
+// The index must be less than count.
 func mountain(index, count uint64) (height, below int) {
 	begin := count
 	for rest := count; ; rest &= rest - 1 {

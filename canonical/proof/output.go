@@ -58,9 +58,8 @@ func (o Output) encode() []byte {
 }
 
 // OutputRoot returns the root of the tree over a block's outputs, in the order of
-// C(16). The chain appends this root to the accumulation-output log (GP 7.6, E.1).
-// The root of an empty list is zero, and that of a single output is the hash of the
-// output.
+// C(16). The chain appends this root to the accumulation-output log (GP 7.6, E.1). The
+// root of an empty list is zero. The root of a single output is the hash of the output.
 func OutputRoot(outputs []Output) common.Hash {
 	if len(outputs) == 1 {
 		return crypto.Keccak256Hash(outputs[0].encode())
@@ -68,13 +67,14 @@ func OutputRoot(outputs []Output) common.Hash {
 	return common.BytesToHash(balanced(outputs))
 }
 
-// balanced returns the top node of the tree over the outputs. It has 32 bytes, unless
-// there is only one output: then it is the encoded output itself.
+// balanced returns the top node of the tree over the outputs.
 func balanced(outputs []Output) []byte {
 	switch n := len(outputs); n {
 	case 0:
 		return make([]byte, common.HashLength)
 	case 1:
+		// The node of a single output is the output itself, which is longer than a
+		// hash.
 		return outputs[0].encode()
 	default:
 		half := (n + 1) / 2
@@ -121,8 +121,6 @@ func ProveOutput(outputs []Output, index int) (OutputProof, error) {
 }
 
 // root computes the [OutputRoot] that a block must have if the proof is correct.
-// The caller compares the result with the root that it trusts. The error wraps
-// ErrOutput if the proof is malformed.
 func (p *OutputProof) root(output Output) (common.Hash, error) {
 	if p.Index < 0 || p.Index >= p.Count || p.Count > maxOutputs {
 		return common.Hash{}, fmt.Errorf("%w: output %d of %d, want at most %d", ErrOutput, p.Index, p.Count, maxOutputs)
@@ -151,10 +149,7 @@ func VerifyOutput(root common.Hash, output Output, p OutputProof) error {
 	return err
 }
 
-// climb computes the node over count outputs from the output at the given index and
-// its siblings. It also returns the siblings that are left over. climb checks that
-// each sibling has the size that its position requires, because otherwise an
-// attacker could present an output as an inner node.
+// climb computes the node over count outputs from one output and its siblings.
 func climb(output Output, index, count int, siblings []hexutil.Bytes) (have []byte, rest []hexutil.Bytes, err error) {
 	if count == 1 {
 		return output.encode(), siblings, nil
@@ -173,6 +168,7 @@ func climb(output Output, index, count int, siblings []hexutil.Bytes) (have []by
 		want = outputSize
 	}
 	sibling := siblings[0]
+	// Otherwise an attacker could present an output as an inner node.
 	if len(sibling) != want {
 		return nil, nil, fmt.Errorf("%w: a sibling of %d bytes, want %d", ErrOutput, len(sibling), want)
 	}

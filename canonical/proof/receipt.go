@@ -30,9 +30,7 @@ func (d *Document) AddReceipt(header *types.Header, receipts types.Receipts) err
 	return nil
 }
 
-// verifyReceipt checks the fifth link. The header must have the same transactions
-// root as the commitment. The receipt at an index of that block then belongs to the
-// transaction at the same index.
+// verifyReceipt checks the fifth link, from the commitment to the receipt.
 func (d *Document) verifyReceipt(c *Commitment) (*types.Receipt, error) {
 	header := new(types.Header)
 	if have := crypto.Keccak256Hash(d.Receipt.Header); have != c.Hash {
@@ -41,6 +39,8 @@ func (d *Document) verifyReceipt(c *Commitment) (*types.Receipt, error) {
 	if err := rlp.DecodeBytes(d.Receipt.Header, header); err != nil {
 		return nil, fmt.Errorf("%w: header: %w", ErrReceipt, err)
 	}
+	// With the same transactions root, the receipt at an index belongs to the
+	// transaction at that index.
 	if header.TxHash != c.TransactionsRoot {
 		return nil, fmt.Errorf("%w: the header has the transactions %s, and the commitment %s", ErrReceipt, header.TxHash, c.TransactionsRoot)
 	}

@@ -26,8 +26,8 @@ type openEntry struct {
 	hashed bool
 }
 
-// tag is the kind of a node in a compact proof. The numbers are part of the
-// encoding and must not change.
+// tag is the kind of a node in a compact proof. The numbers are part of the encoding
+// and must not change.
 type tag uint8
 
 const (
@@ -39,14 +39,13 @@ const (
 
 const (
 	compactVersion = 0
-	// The first byte of a leaf is its kind. If the leaf contains the value, the kind is
-	// the length of the value. These two higher numbers stand for values outside the
-	// leaf: a long value in the section of values, or the hash of a value in the section
-	// of hashes.
+	// The first byte of a leaf is its kind: the length of the value in the leaf, or one
+	// of these numbers. longForm is a long value in the section of values, hashForm
+	// only its hash in the section of hashes.
 	longForm = maxEmbedded + 1
 	hashForm = maxEmbedded + 2
-	// One of these bits of a leaf's kind is set if the proof leaves out the key and the
-	// value, or only the key, because the verifier already has them.
+	// One of these bits is set if the proof leaves out the whole entry, or only the
+	// key.
 	withoutEntry, withoutKey = 0x80, 0x40
 )
 
@@ -78,9 +77,9 @@ func Open(root common.Hash, compact []byte, known ...Entry) (*Opened, error) {
 	return o, nil
 }
 
-// compactReader decodes the sections of a compact proof and computes its root. It
-// does not build a tree in memory, because a malicious proof of a few bytes could
-// have very many branches.
+// compactReader decodes the sections of a compact proof and computes its root. It does
+// not build a tree in memory, because a malicious proof of a few bytes could have very
+// many branches.
 type compactReader struct {
 	known  []Entry
 	tags   []tag
@@ -90,12 +89,10 @@ type compactReader struct {
 
 	kinds, hashes, keys, values []byte
 
-	// The reader calls these functions for the parts of the proof. closed gets the range of the
-	// keys below a node that the proof does not open, and leaf gets each entry. node gets each
-	// opened node with the range of its keys, after all nodes below that node.
-	closed func(KeyRange)
-	leaf   func(openEntry)
-	node   func(KeyRange, Node)
+	// The reader calls these functions for the parts of the proof.
+	closed func(KeyRange)       // with the keys below a node that the proof does not open
+	leaf   func(openEntry)      // with each entry
+	node   func(KeyRange, Node) // with each opened node, after all nodes below it
 }
 
 // read decodes a whole proof and returns the root that it leads to.
@@ -139,18 +136,17 @@ func (r *compactReader) take(n int) (bits byte, err error) {
 	return bits, nil
 }
 
-// padded ends a section that was read bit by bit, and returns the bytes after it. It
-// returns an error if the unread bits of the section's last byte are not zero.
+// padded ends a section that was read bit by bit, and returns the bytes after it.
 func (r *compactReader) padded() ([]byte, error) {
+	// The unread bits of the section's last byte must be zero, so that each proof has
+	// only one encoding.
 	if used := r.bits % 8; used > 0 && r.raw[r.bits/8]<<used != 0 {
 		return nil, fmt.Errorf("padding that is not zero")
 	}
 	return r.raw[(r.bits+7)/8:], nil
 }
 
-// scan reads the tags of all nodes of a subtrie, and returns the tag of its top node,
-// which is at the given depth. It refuses trees that no correct prover makes, so that
-// each state has only one encoding.
+// scan reads the tags of a subtrie's nodes, and returns the tag of the top node.
 func (r *compactReader) scan(depth int) (tag, error) {
 	bits, err := r.take(2)
 	if err != nil {
@@ -175,14 +171,15 @@ func (r *compactReader) scan(depth int) (tag, error) {
 	if err != nil {
 		return 0, err
 	}
+	// No correct prover makes such a branch. It is refused, so that each state has only
+	// one encoding.
 	if left == right && (left == hashTag || left == emptyTag) || min(left, right) == emptyTag && max(left, right) == leafTag {
 		return 0, fmt.Errorf("a branch at depth %d that is not needed", depth)
 	}
 	return own, nil
 }
 
-// split divides the bytes after the tags into four sections: the kinds of the
-// leaves, the hashes, the keys, and the values.
+// split divides the bytes after the tags into kinds, hashes, keys and values.
 func (r *compactReader) split(rest []byte) error {
 	section := func(size int) (s []byte) {
 		size = min(size, len(rest))
@@ -226,10 +223,8 @@ func (r *compactReader) hash() (h common.Hash, err error) {
 	return h, nil
 }
 
-// build computes the hash of the next subtrie, whose keys all begin with the first
-// depth bits of prefix. If the subtrie is a left child that the proof does not
-// open, the first bit of its hash is cleared, because a branch does not store that
-// bit.
+// build computes the hash of the next subtrie, whose keys begin with the first depth
+// bits of prefix.
 func (r *compactReader) build(prefix Key, depth int, left bool) (hash common.Hash, err error) {
 	own, all := r.tags[0], KeyRange{prefix, Key(prefix.fill(depth))}
 	r.tags = r.tags[1:]
@@ -249,6 +244,8 @@ func (r *compactReader) build(prefix Key, depth int, left bool) (hash common.Has
 		if hash, err = r.hash(); err != nil {
 			return hash, err
 		}
+		// A branch does not store the first bit of its left hash, so a left hash must
+		// come without that bit.
 		if hash == (common.Hash{}) || left && hash != short(hash) {
 			return hash, fmt.Errorf("the hash %s of a subtrie", hash)
 		}
@@ -265,7 +262,8 @@ func (r *compactReader) build(prefix Key, depth int, left bool) (hash common.Has
 	return hash, nil
 }
 
-// entry reads the leaf at a depth. all is the range of keys that can be at this position.
+// entry reads the leaf at a depth. all is the range of keys that can be at this
+// position.
 func (r *compactReader) entry(all KeyRange, depth int) (e openEntry, n Node, err error) {
 	kind := r.kinds[0]
 	r.kinds = r.kinds[1:]
@@ -305,21 +303,20 @@ func (r *compactReader) entry(all KeyRange, depth int) (e openEntry, n Node, err
 	return e, leaf(e.Key, e.Value), nil
 }
 
-// knownIn returns the known entry whose key is in the given range, for a leaf that
-// the proof leaves out. It returns an error unless exactly one known entry is in
-// the range.
+// knownIn returns the known entry in a range, for a leaf without its key.
 func (r *compactReader) knownIn(all KeyRange) (found Entry, err error) {
 	at, _ := slices.BinarySearchFunc(r.known, all.First, func(e Entry, key Key) int { return bytes.Compare(e.Key[:], key[:]) })
 	one := at < len(r.known) && all.has(r.known[at].Key)
 	two := at+1 < len(r.known) && all.has(r.known[at+1].Key)
+	// Only if exactly one known entry is in the range, the verifier knows which one the
+	// prover means.
 	if !one || two {
 		return found, fmt.Errorf("no known key, or several, from %x to %x", all.First, all.Last)
 	}
 	return r.known[at], nil
 }
 
-// length reads the length of a long value. It is a natural number in the encoding
-// of GP C.1, and must have the shortest form.
+// length reads the length of a long value, a natural number (GP C.1).
 func (r *compactReader) length() (uint64, error) {
 	if len(r.values) == 0 {
 		return 0, fmt.Errorf("a length is missing")
@@ -335,6 +332,8 @@ func (r *compactReader) length() (uint64, error) {
 	var low [8]byte
 	copy(low[:], r.values[1:1+extra])
 	size := binary.LittleEndian.Uint64(low[:]) | uint64(first&(0xff>>(extra+1)))<<(8*extra)
+	// Each number has one shortest form, and a shorter value would be in the leaf
+	// itself.
 	if size <= maxEmbedded || size >= 1<<32 || extra > 0 && size < 1<<(7*extra) {
 		return 0, fmt.Errorf("the length %d in %d bytes", size, 1+extra)
 	}
@@ -342,8 +341,7 @@ func (r *compactReader) length() (uint64, error) {
 	return size, nil
 }
 
-// hashedLeaf returns the leaf for a value that is too long to be in the node, given
-// the hash of that value.
+// hashedLeaf returns the leaf for a long value, given the hash of that value.
 func hashedLeaf(key Key, hash common.Hash) (n Node) {
 	n[0] = leafBit | hashedBit
 	copy(n[1:], key[:])
@@ -351,18 +349,18 @@ func hashedLeaf(key Key, hash common.Hash) (n Node) {
 	return n
 }
 
-// find returns the index of a key among the entries, and whether it is there. The error
-// wraps ErrProof if the proof does not show whether the state has the key.
+// find returns the index of a key among the entries, and whether it is there.
 func (o *Opened) find(key Key) (at int, found bool, err error) {
 	at, found = slices.BinarySearchFunc(o.entries, key, func(e openEntry, key Key) int { return bytes.Compare(e.Key[:], key[:]) })
 	if !found && o.overlaps(KeyRange{key, key}) {
+		// The proof leaves the key closed, so it does not show whether the state has
+		// the key.
 		return 0, false, fmt.Errorf("%w: the proof does not open key %x", ErrProof, key)
 	}
 	return at, found, nil
 }
 
-// overlaps reports whether the range contains keys below a node that the proof does not
-// open, so that the proof does not show the whole range.
+// overlaps reports whether the proof leaves a part of the range closed.
 func (o *Opened) overlaps(r KeyRange) bool {
 	at, _ := slices.BinarySearchFunc(o.closed, r.First, func(c KeyRange, first Key) int { return bytes.Compare(c.Last[:], first[:]) })
 	return at < len(o.closed) && bytes.Compare(o.closed[at].First[:], r.Last[:]) <= 0

@@ -34,9 +34,9 @@ func ServiceKey(service jamq.ServiceID) Key {
 	return Key{255, id[0], 0, id[1], 0, id[2], 0, id[3]}
 }
 
-// The marks keep the storage of a service apart from its preimages, because both
-// are in one trie. A smaller number in the same position is the length of a
-// requested preimage.
+// The marks keep the storage of a service apart from its preimages, because both are in
+// one trie. A smaller number in the same position is the length of a requested
+// preimage.
 const (
 	storageMark  = 1<<32 - 1
 	preimageMark = 1<<32 - 2
@@ -60,12 +60,11 @@ func RequestKey(service jamq.ServiceID, hash [32]byte, length uint32) Key {
 	return interleave(service, length, hash[:])
 }
 
-// interleave returns the state key C(service, mark ++ key): the four bytes of the service,
-// interleaved with the first four bytes of the hash of mark and key, and then the rest of that hash
-// (GP D.1).
+// interleave returns the state key C(service, mark ++ key) (GP D.1).
 func interleave(service jamq.ServiceID, mark uint32, key []byte) (out Key) {
 	hash := blake2b.Sum256(append(binary.LittleEndian.AppendUint32(nil, mark), key...))
 	id := serviceBytes(service)
+	// The four bytes of the service alternate with the first four bytes of the hash.
 	for i := range id {
 		out[2*i], out[2*i+1] = id[i], hash[i]
 	}
@@ -78,7 +77,6 @@ func serviceBytes(service jamq.ServiceID) (id [4]byte) {
 	return id
 }
 
-// bit returns the bit of the key that decides whether the path goes left (0) or
-// right (1) at a branch of the given depth. Depth 0 is the most significant bit of
-// the first byte.
+// bit returns the bit of the key that decides between left (0) and right (1). Depth 0
+// is the most significant bit of the first byte.
 func (k *Key) bit(depth int) int { return int(k[depth/8] >> (7 - depth%8) & 1) }

@@ -19,8 +19,7 @@ const (
 	maxEmbedded = 32   // bytes of the longest value that lies in the leaf itself
 )
 
-// leaf returns the node of one entry. A value of at most 32 bytes is part of the
-// node; for a longer value, the node contains its hash.
+// leaf returns the node of one entry.
 func leaf(key Key, value []byte) (n Node) {
 	copy(n[1:], key[:])
 	if len(value) <= maxEmbedded {
@@ -28,16 +27,18 @@ func leaf(key Key, value []byte) (n Node) {
 		copy(n[32:], value)
 		return n
 	}
+	// A longer value does not fit into the node, which contains its hash instead.
 	n[0] = leafBit | hashedBit
 	hash := blake2b.Sum256(value)
 	copy(n[32:], hash[:])
 	return n
 }
 
-// branch returns the node above two subtries with the given hashes. It clears the
-// first bit of the left hash, because a clear first bit marks a node as a branch.
+// branch returns the node above two subtries with the given hashes.
 func branch(left, right common.Hash) (n Node) {
 	copy(n[:32], left[:])
+	// A clear first bit marks a node as a branch, so the first bit of the left hash is
+	// lost.
 	n[0] &^= leafBit
 	copy(n[32:], right[:])
 	return n
@@ -81,9 +82,8 @@ func VerifyAbsent(root common.Hash, key Key, nodes []Node) error {
 	return nil
 }
 
-// walk verifies the nodes of a proof along the path that the bits of the key
-// describe. It returns the leaf at the end of the path, or nil if the path ends at
-// an empty subtrie.
+// walk verifies a proof along the path that the bits of the key describe. It returns
+// the leaf at the end, or nil for an empty subtrie.
 func walk(root common.Hash, key Key, nodes []Node) (*Node, error) {
 	want, masked := root, false
 	for depth := range nodes {

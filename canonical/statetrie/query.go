@@ -142,13 +142,11 @@ func (t *Trie) ProveQuery(q Query, limit int) (compact []byte, complete bool, la
 // compactWriter writes the sections of a compact proof, in one walk over the trie.
 type compactWriter struct {
 	query *Query
-	// These fields measure the entries in the ranges against the limit. left is the
-	// number of bytes that may still be used. some is true once an entry is included, and
-	// last is the key of the last included one. full is true once an entry did not fit.
-	left int
-	some bool
-	full bool
-	last Key
+	// These fields measure the entries in the ranges against the limit.
+	left int  // bytes that may still be used
+	some bool // at least one entry is included
+	full bool // an entry did not fit
+	last Key  // key of the last included entry
 
 	tags, keys            bitWriter
 	kinds, hashes, values []byte
@@ -167,8 +165,7 @@ func (w *bitWriter) add(bit byte) {
 	w.bits++
 }
 
-// asks reports whether the query contains a key that begins with the first depth
-// bits of prefix. If it does, the proof must open this subtrie.
+// asks reports whether the query contains a key that begins with these bits.
 func (w *compactWriter) asks(prefix Key, depth int) bool {
 	all := KeyRange{prefix, Key(prefix.fill(depth))}
 	overlaps := func(r KeyRange) bool {
@@ -177,9 +174,8 @@ func (w *compactWriter) asks(prefix Key, depth int) bool {
 	return slices.ContainsFunc(w.query.Keys, all.has) || slices.ContainsFunc(w.query.Ranges, overlaps)
 }
 
-// kind returns the byte that describes a leaf: how the proof contains its value,
-// and which parts it leaves out because the verifier has them. A key or an entry is
-// left out only if the verifier can find it by its position in the trie alone.
+// kind returns the byte that describes a leaf: the form of its value, and the parts
+// that the proof leaves out because the verifier has them.
 func (w *compactWriter) kind(e *trieEntry, prefix Key, depth int) byte {
 	form := byte(longForm)
 	if len(e.value) <= maxEmbedded {
@@ -188,6 +184,8 @@ func (w *compactWriter) kind(e *trieEntry, prefix Key, depth int) byte {
 	all := KeyRange{prefix, Key(prefix.fill(depth))}
 	named := slices.Contains(w.query.Keys, e.key) || w.query.inRange(e.key)
 	if w.query.Known == KnownNone || !named || slices.ContainsFunc(w.query.Keys, func(key Key) bool { return key != e.key && all.has(key) }) {
+		// The verifier does not have the entry, or could not find it by its position in
+		// the trie alone.
 		return form
 	}
 	if w.query.Known == KnownEntries {
@@ -220,8 +218,7 @@ func appendLength(b []byte, n uint64) []byte {
 	return b
 }
 
-// measure determines how many entries of the ranges fit into the limit. It stops at
-// the first entry that does not fit.
+// measure determines how many entries of the ranges fit into the limit.
 func (w *compactWriter) measure(n *trieNode, prefix Key, depth int) {
 	if n == nil || w.full || !w.asks(prefix, depth) {
 		return
@@ -249,7 +246,6 @@ func (w *compactWriter) measure(n *trieNode, prefix Key, depth int) {
 }
 
 // write writes the subtrie n, whose keys begin with the first depth bits of prefix.
-// left reports whether the subtrie is a left child.
 func (w *compactWriter) write(n *trieNode, prefix Key, depth int, left bool) {
 	tag := branchTag
 	switch {
@@ -270,6 +266,7 @@ func (w *compactWriter) write(n *trieNode, prefix Key, depth int, left bool) {
 	case hashTag:
 		hash := n.hash
 		if left {
+			// A branch does not store the first bit of its left hash.
 			hash = short(hash)
 		}
 		w.hashes = append(w.hashes, hash[:]...)

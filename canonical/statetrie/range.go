@@ -34,28 +34,25 @@ func VerifyRange(root common.Hash, first, last Key, entries []Entry, nodes []Nod
 	return r.verify(root, false, Key{}, 0, entries)
 }
 
-// short clears the first bit of a hash, because a branch stores the hash of its
-// left child without that bit.
+// short clears the first bit of a hash. A branch stores the hash of its left child
+// without that bit.
 func short(hash common.Hash) common.Hash {
 	hash[0] &^= leafBit
 	return hash
 }
 
-// stateRange is a range of keys to verify, with the nodes of the answer by their hashes.
-// Each hash lacks its first bit: see short.
+// stateRange is a range of keys to verify, with the nodes of the answer by their
+// hashes. Each hash lacks its first bit: see short.
 type stateRange struct {
 	first, last Key
 	nodes       map[common.Hash]*Node
 }
 
-// verify checks the subtrie at a depth, whose keys begin with the first depth bits of
-// prefix. The other bits of prefix are zero. want is the hash of the subtrie; if left is
-// true, it lacks the first bit, which a branch does not store for its left child.
-//
-// verify skips a subtrie that is outside the range. If the answer has no node for a
-// subtrie inside the range, the entries must be exactly those of the subtrie.
+// verify checks the subtrie whose keys begin with the first depth bits of prefix. want
+// is its hash; if left is true, the hash lacks its first bit.
 func (r *stateRange) verify(want common.Hash, left bool, prefix Key, depth int, entries []Entry) error {
 	if bytes.Compare(prefix.fill(depth), r.first[:]) < 0 || bytes.Compare(prefix[:], r.last[:]) > 0 {
+		// The subtrie is outside the range.
 		return nil
 	}
 	known := func(hash common.Hash) common.Hash {
@@ -67,6 +64,8 @@ func (r *stateRange) verify(want common.Hash, left bool, prefix Key, depth int, 
 	n := r.nodes[short(want)]
 	switch {
 	case n == nil || known(n.hash()) != want, n[0]&leafBit != 0, depth >= keyBits:
+		// The answer has no branch here, so the given entries must be the whole
+		// subtrie.
 		return r.verifyWhole(want, known, n, depth, entries)
 	}
 	// Each node occurs at most once in a state, because a leaf contains its key. Deleting the
@@ -81,14 +80,14 @@ func (r *stateRange) verify(want common.Hash, left bool, prefix Key, depth int, 
 	return r.verify(common.Hash(n[32:]), false, right, depth+1, entries[middle:])
 }
 
-// verifyWhole checks a subtrie for which the answer has no branch. Either the given
-// entries must hash to the subtrie's hash, or the subtrie must be a leaf outside
-// the range.
+// verifyWhole checks a subtrie for which the answer has no branch.
 func (r *stateRange) verifyWhole(want common.Hash, known func(common.Hash) common.Hash, n *Node, depth int, entries []Entry) error {
 	if n != nil && n[0]&leafBit != 0 && known(n.hash()) == want && len(entries) == 0 &&
 		(bytes.Compare(n[1:32], r.first[:]) < 0 || bytes.Compare(n[1:32], r.last[:]) > 0) {
+		// The subtrie is a leaf outside the range.
 		return nil
 	}
+	// All entries of the subtrie are in the range, so together they must hash to want.
 	var subtrie *trieNode
 	for _, e := range entries {
 		subtrie = subtrie.set(newLeaf(&trieEntry{e.Key, e.Value}), depth)

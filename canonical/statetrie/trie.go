@@ -13,8 +13,8 @@ import (
 type Trie struct{ top *trieNode }
 
 // trieNode is a leaf if it has an entry, and otherwise a branch. A nil pointer is an
-// empty subtrie. The type is small, because a host that keeps the state after each block
-// stores some tens of nodes per block.
+// empty subtrie. The type is small, because a host that keeps the state after each
+// block stores some tens of nodes per block.
 type trieNode struct {
 	hash     common.Hash
 	children [2]*trieNode
@@ -68,8 +68,7 @@ func (t *Trie) Set(key Key, value []byte) *Trie {
 	return &Trie{top: t.node().set(newLeaf(&trieEntry{key, bytes.Clone(value)}), 0)}
 }
 
-// set returns the subtrie at the given depth with the leaf l added, or with l in
-// place of the leaf that has the same key.
+// set returns the subtrie with the leaf l, in place of one with the same key.
 func (n *trieNode) set(l *trieNode, depth int) *trieNode {
 	if n == nil || n.entry != nil && n.entry.key == l.entry.key {
 		return l
@@ -86,9 +85,7 @@ func (n *trieNode) set(l *trieNode, depth int) *trieNode {
 // Delete returns the state without the key. The key may be absent.
 func (t *Trie) Delete(key Key) *Trie { return &Trie{top: t.node().delete(key, 0)} }
 
-// delete returns the subtrie at the given depth without the leaf of the key. If
-// only one leaf remains below a branch, the leaf replaces the branch, so that the
-// root depends only on the entries and not on their history.
+// delete returns the subtrie at the given depth without the leaf of the key.
 func (n *trieNode) delete(key Key, depth int) *trieNode {
 	if n == nil || n.entry != nil {
 		if n != nil && n.entry.key == key {
@@ -100,6 +97,8 @@ func (n *trieNode) delete(key Key, depth int) *trieNode {
 	side := key.bit(depth)
 	children[side] = children[side].delete(key, depth+1)
 	for i, child := range children {
+		// A single leaf below a branch replaces the branch, so that the root depends
+		// only on the entries and not on their history.
 		if child == nil && (children[1-i] == nil || children[1-i].entry != nil) {
 			return children[1-i]
 		}

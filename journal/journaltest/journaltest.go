@@ -11,8 +11,8 @@ import (
 	"github.com/jamq/jamq/journal"
 )
 
-// tester is the part of testing.T that the tests use. It is an interface so that
-// this package's own tests can check that a faulty journal is found.
+// tester is the part of testing.T that the tests use. It is an interface so that this
+// package's own tests can check that a faulty journal is found.
 type tester interface {
 	Helper()
 	Error(args ...any)
@@ -55,7 +55,7 @@ func run(t tester, open func() journal.Journal, largest int) {
 	closed(t, j)
 }
 
-// refusals tests that Append and Replace change nothing if one of the records is too large.
+// refusals tests that a record that is too large changes nothing.
 func refusals(t tester, j journal.Journal) {
 	t.Helper()
 	large := make([]byte, journal.MaxRecord+1)
@@ -69,11 +69,12 @@ func refusals(t tester, j journal.Journal) {
 	want(t, j, "one", "", "three")
 }
 
-// reopened tests that a journal still has its records when it is opened again, and that
-// the next record comes after the last one. It starts after a Replace, because a journal
-// that takes the number of its records for the position of the next one would then fail.
+// reopened tests that an opened journal has its records, and continues after the last
+// one.
 func reopened(t tester, j journal.Journal, open func() journal.Journal) journal.Journal {
 	t.Helper()
+	// The test starts after a Replace. A journal that takes the number of its records
+	// for the position of the next one would fail here.
 	have := []string{"four", "five", "six"}
 	for _, next := range []string{"seven", "eight"} {
 		j = again(t, j, open)
@@ -94,8 +95,7 @@ func reopened(t tester, j journal.Journal, open func() journal.Journal) journal.
 	return j
 }
 
-// contents tests that a journal keeps records with any bytes, and with lengths
-// around the usual limits of databases and files.
+// contents tests records with any bytes, and with lengths around the usual limits.
 func contents(t tester, j journal.Journal, open func() journal.Journal, largest int) journal.Journal {
 	t.Helper()
 	var all [256]byte
@@ -130,8 +130,7 @@ func again(t tester, j journal.Journal, open func() journal.Journal) journal.Jou
 	return open()
 }
 
-// replays tests Replay in two cases: with a callback that returns an error, and with a callback
-// that appends records.
+// replays tests Replay with callbacks that return an error or append records.
 func replays(t tester, j journal.Journal) {
 	t.Helper()
 	stop := errors.New("stop")
@@ -146,9 +145,7 @@ func replays(t tester, j journal.Journal) {
 	}
 }
 
-// concurrent tests that concurrent calls of Append store all their records. The
-// records of each call must be next to each other, and those of each writer in
-// order.
+// concurrent tests that concurrent calls of Append store all their records.
 func concurrent(t tester, j journal.Journal) {
 	t.Helper()
 	const writers, each = 8, 20
@@ -171,6 +168,8 @@ func concurrent(t tester, j journal.Journal) {
 		if _, err := fmt.Sscanf(string(record), "%d %s %d", &w, &part, &i); err != nil {
 			return err
 		}
+		// The two records of a call must be next to each other, and the calls of each
+		// writer in order.
 		switch {
 		case i != next[w]:
 			t.Errorf("record %q, want number %d", record, next[w])

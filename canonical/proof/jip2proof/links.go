@@ -57,8 +57,8 @@ func Links(service jamq.ServiceID, output jip2.AccumulationOutputProof, signed j
 	return beefy, &proof.YieldProof{Output: inner, Log: log}, nil
 }
 
-// signatures converts the signatures of a JAM node to the form of a document, and
-// checks that their validators are ascending and distinct.
+// signatures converts signatures, and checks that their validators are ascending and
+// distinct.
 func signatures(signed jip2.BeefyCommitments) (*proof.Beefy, error) {
 	beefy := &proof.Beefy{Peak: common.Hash(signed.BeefyRoot), Signatures: []proof.Signature{}}
 	last := -1
@@ -73,9 +73,8 @@ func signatures(signed jip2.BeefyCommitments) (*proof.Beefy, error) {
 	return beefy, nil
 }
 
-// logProof converts a path in the log to the form of a document, and checks that the
-// peaks hash to the given super-peak. A document leaves out the peak above the leaf,
-// which JIP-2 lists with the others.
+// logProof converts a path in the log, and checks that the peaks hash to the
+// super-peak.
 func logProof(superPeak common.Hash, outer jip2.MMRProof) (proof.LogProof, error) {
 	p := proof.LogProof{Index: outer.LeafIndex, Siblings: []common.Hash{}, Peaks: []common.Hash{}}
 	for _, sibling := range outer.MountainPath {
@@ -90,6 +89,8 @@ func logProof(superPeak common.Hash, outer jip2.MMRProof) (proof.LogProof, error
 		all[height] = (*common.Hash)(peak)
 		begin := p.Count
 		p.Count += 1 << height
+		// A document leaves out the peak above the leaf, which JIP-2 lists with the
+		// others.
 		if p.Index < begin || p.Index >= p.Count {
 			p.Peaks = append(p.Peaks, common.Hash(*peak))
 		}
