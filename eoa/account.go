@@ -9,9 +9,7 @@ import (
 	"github.com/jamq/jamq/eoa/internal/account"
 )
 
-// ensureLease acquires or renews the account's lease, so that at least half of its
-// duration remains. It loads the account from the store if the executor has no
-// current view of it. Steps call it before each action that needs the lease.
+// ensureLease acquires or renews the lease, and loads the account if necessary.
 func (e *Executor) ensureLease(ctx context.Context) error {
 	now := e.cfg.Now()
 	var err error
@@ -28,6 +26,8 @@ func (e *Executor) ensureLease(ctx context.Context) error {
 			return err
 		}
 		e.signals.setHeld(true)
+	// At least half of the lease's duration must remain for the action that
+	// follows.
 	case e.lease.Until.Sub(now) < e.cfg.LeaseFor/2:
 		e.report.Commits++
 		renewed, err := e.store.Renew(ctx, e.lease, now, e.cfg.LeaseFor)
@@ -67,8 +67,7 @@ func (e *Executor) ensureLease(ctx context.Context) error {
 	return nil
 }
 
-// readInbox reads the waiting requests and the users' orders, unless the store has
-// nothing new. It carries out the orders at once.
+// readInbox reads the waiting requests, and carries out the users' orders at once.
 func (e *Executor) readInbox(ctx context.Context) error {
 	if e.inbox.current() {
 		return nil
@@ -109,21 +108,21 @@ func (e *Executor) readInbox(ctx context.Context) error {
 	return e.commit(ctx, e.view.CarryOut(e.cfg.Now(), read.Orders, named))
 }
 
-// forgetLease drops the lease and the view, because another worker may work on the
-// account from now on.
+// forgetLease drops the lease and the view.
 func (e *Executor) forgetLease() {
 	e.dropGasCall()
+	// Another worker may work on the account from now on.
 	e.lease, e.view = Lease{}, nil
 	e.signals.setHeld(false)
 }
 
-// stopIfRolledBack stops the account if ok is false, which means that the store
-// has lost writes: its head h lacks commits that this process has seen. before is
-// the account's state with those commits, for the message to the operator.
+// stopIfRolledBack stops the account if the store has lost writes (ok is false).
 func (e *Executor) stopIfRolledBack(ctx context.Context, h *account.Head, before storeState, ok bool) error {
 	if ok {
 		return nil
 	}
+	// The store's head h lacks commits that this process has seen, and that led to
+	// the state before.
 	evidence := fmt.Sprintf("the store has version %d with marks %v, and lacks writes of version %d with marks %v or wake version %d",
 		h.Version, h.Marks, before.version, before.marks, before.wake)
 	if err := e.commit(ctx, e.view.StopRolledBack(e.cfg.Now(), evidence)); err != nil {
@@ -133,15 +132,15 @@ func (e *Executor) stopIfRolledBack(ctx context.Context, h *account.Head, before
 	return nil
 }
 
-// holderMustStop takes the lease away from another worker if the store has lost
-// writes that this process has seen. That worker may not know of the lost writes,
-// and could execute their requests again. The result tells whether the lease was
-// broken.
+// holderMustStop breaks another worker's lease if the store has lost writes, and
+// reports that.
 func (e *Executor) holderMustStop(ctx context.Context) bool {
 	before := e.cfg.Witness.last(e.account) // read before the store
 	e.report.Reads++
 	inbox, err := e.store.Inbox(ctx, e.account, 1)
 	now := storeState{inbox.Head.Resumes, inbox.Head.Version, inbox.Wake, inbox.Head.Marks}
+	// The other worker may not know of the lost writes, and could execute their
+	// requests again.
 	return err == nil && now.behind(before) && e.store.Break(ctx, e.account) == nil
 }
 

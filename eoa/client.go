@@ -28,16 +28,16 @@ type Client struct {
 // progress tells a waiting caller how far the account's executor has come.
 type progress struct {
 	// height is the newest block height at which all mined records are known to be
-	// on the chain; 0 means unknown. Waiting callers measure depths from it.
+	// on the chain; 0 means unknown.
 	height uint64
 	// changed is closed at the executor's next write or new block.
 	changed <-chan struct{}
 }
 
-// Submit stores requests, all or none. When it returns nil, they are durable and
-// will be executed. After any error, submit the same requests with the same keys
-// again. The error wraps ErrInvalidRequest or ErrKeyReused, or comes from the
-// store.
+// Submit stores requests, all or none. When Submit returns nil, the requests are
+// durable and will be executed. After any error, submit the same requests with the
+// same keys again. The error wraps ErrInvalidRequest or ErrKeyReused, or comes from
+// the store.
 func (c *Client) Submit(ctx context.Context, requests ...Request) ([]Record, error) {
 	for i := range requests {
 		if err := requests[i].Validate(); err != nil {
@@ -100,11 +100,11 @@ func (c *Client) Replace(ctx context.Context, key string, payload Request) error
 	return c.order(ctx, Order{Kind: account.OrderReplace, Key: key, Payload: &payload})
 }
 
-// ResetNonce orders the executor to set the next nonce to the lowest one that is
-// neither used on the chain nor assigned to a record. It returns when this order
-// is durable. With force, the executor first gives up the requests in flight. Use
-// force only if their transactions can never be mined; otherwise a request that
-// you submit again may be executed twice.
+// ResetNonce orders the executor to set the next nonce to the lowest nonce that is
+// neither used on the chain nor assigned to a record. ResetNonce returns when this
+// order is durable. With force, the executor first gives up the requests in flight.
+// Use force only if their transactions can never be mined. Otherwise, a request
+// that you submit again may be executed twice.
 func (c *Client) ResetNonce(ctx context.Context, force bool) error {
 	return c.order(ctx, Order{Kind: account.OrderReset, Force: force})
 }
@@ -127,14 +127,13 @@ func (c *Client) Wait(ctx context.Context, key string, state State) (Record, err
 	return c.wait(ctx, key, func(r *Record, _ uint64) bool { return r.State >= state })
 }
 
-// wait returns the record with the given key as soon as done returns true for it.
-// done also gets a height at which mined records are known to be on the chain. It
-// is the lower of two values, from before and after the record was read, because a
-// reorg may happen in between.
+// wait returns the record with the given key as soon as done returns true.
 func (c *Client) wait(ctx context.Context, key string, done func(r *Record, height uint64) bool) (Record, error) {
 	for pause := firstWait; ; pause = min(2*pause, longestWait) {
 		before := c.progress()
 		r, err := c.store.Get(ctx, c.account, key)
+		// A reorg may happen while the record is read, so use the lower of the two
+		// heights.
 		if err != nil || done(&r, min(before.height, c.progress().height)) {
 			return r, err
 		}
@@ -144,11 +143,11 @@ func (c *Client) wait(ctx context.Context, key string, done func(r *Record, heig
 	}
 }
 
-// waitForChange waits until changed is closed or pause has passed. The pause is
-// needed because changes by other processes do not close the channel.
+// waitForChange waits until changed is closed or pause has passed.
 func waitForChange(ctx context.Context, pause time.Duration, changed <-chan struct{}) error {
 	select {
 	case <-changed:
+	// Changes by other processes do not close the channel.
 	case <-time.After(pause):
 	case <-ctx.Done():
 		return ctx.Err()

@@ -6,15 +6,15 @@ import (
 	"github.com/jamq/jamq/eoa/internal/account"
 )
 
-// stage applies a batch to the view and leaves writing it to the next commit,
-// which saves a round trip to the store. Only observations of the chain may be
-// staged. If a crash loses an observation, the next worker makes it again, and
-// nothing that follows from it was sent yet.
+// stage applies a batch to the view, and leaves the writing to the next commit.
 func (e *Executor) stage(b Batch) {
 	version := e.view.Head.Version
 	if !e.view.Changes(&b) {
 		e.view.Head = b.Head
 	} else {
+		// A later commit writes the batch, which saves a round trip to the store.
+		// Only observations of the chain may wait: if a crash loses them, the next
+		// worker makes them again.
 		e.staged = account.Join(e.staged, b)
 		e.view.Apply(b)
 		e.count(b)
@@ -22,18 +22,17 @@ func (e *Executor) stage(b Batch) {
 	e.view.Head.Version = version
 }
 
-// commit applies a batch to the view. If the batch changes anything, commit writes
-// it together with the staged batch.
+// commit applies a batch to the view, and writes it with the staged batch.
 func (e *Executor) commit(ctx context.Context, b Batch) error {
 	changes := e.view.Changes(&b)
+	// If the batch changes nothing, the staged batch waits for the next commit.
 	if e.stage(b); !changes {
 		return nil
 	}
 	return e.commitStaged(ctx)
 }
 
-// commitStaged writes the staged batch, if there is one. If it returns an error,
-// the batch may or may not be in the store.
+// commitStaged writes the staged batch, if there is one.
 func (e *Executor) commitStaged(ctx context.Context) error {
 	if e.staged == nil {
 		return nil
@@ -45,6 +44,7 @@ func (e *Executor) commitStaged(ctx context.Context) error {
 	e.report.Commits++
 	wake, err := e.store.Commit(ctx, e.lease, e.cfg.Now(), b)
 	if err != nil {
+		// The batch may or may not be in the store.
 		e.commitUnknown = true
 		return err
 	}

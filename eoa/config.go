@@ -32,10 +32,10 @@ type Config struct {
 	// seconds.
 	LeaseFor time.Duration
 	// CellProofs sends blobs with a proof for each cell (sidecar version 1,
-	// EIP-7594), which networks expect from the Osaka fork on. If it is false, each
-	// blob is sent with one proof (version 0). It may be changed at any time:
-	// transactions that are already signed are then sent in the other form, with
-	// the same hash. The default is true.
+	// EIP-7594), which networks expect from the Osaka fork on. If CellProofs is
+	// false, each blob is sent with one proof (version 0). The setting may be
+	// changed at any time: transactions that are already signed are then sent in
+	// the other form, with the same hash. The default is true.
 	CellProofs bool
 	// SharedKey declares that other programs also sign for the account. The account
 	// is then never treated as exclusive, even in a store that may lose writes; see

@@ -8,9 +8,7 @@ import (
 	"github.com/jamq/jamq/eoa/internal/account"
 )
 
-// findProblems returns the account's problems after a step that returned err. If
-// the store failed, the step has learned nothing about the account, so the earlier
-// problems remain.
+// findProblems returns the account's problems after a step that returned err.
 func (e *Executor) findProblems(err error) []Problem {
 	now := e.cfg.Now()
 	with := func(kind ProblemKind, err error) Problem {
@@ -22,6 +20,8 @@ func (e *Executor) findProblems(err error) []Problem {
 	case errors.Is(err, ErrHeld):
 		return account.Continued(e.problems, []Problem{with(ProblemLease, err)}, now)
 	case err != nil && !errors.Is(err, ErrStopped):
+		// The step has learned nothing about the account, so the other earlier
+		// problems remain.
 		rest := slices.DeleteFunc(slices.Clone(e.problems), func(p Problem) bool { return p.Kind == ProblemStore || p.Kind == ProblemLease })
 		return account.Continued(e.problems, append(rest, with(ProblemStore, err)), now)
 	case e.view == nil: // no work is left
@@ -37,13 +37,13 @@ func (e *Executor) findProblems(err error) []Problem {
 	return account.Continued(e.problems, found, now)
 }
 
-// setProblems remembers the problems after a step and logs those that have just
-// begun. Stops and failed calls are not logged here, because they were already
-// logged with their details.
+// setProblems remembers the problems after a step, and logs those that have just
+// begun.
 func (e *Executor) setProblems(found []Problem) {
 	for _, p := range found {
 		known := slices.ContainsFunc(e.problems, func(b Problem) bool { return b.Kind == p.Kind })
 		switch p.Kind {
+		// Stops and failed calls were already logged with their details.
 		case ProblemFunds, ProblemRequest, ProblemGap, ProblemStalled:
 			if !known {
 				e.cfg.Logger.Warn("eoa: problem", "problem", p.String())

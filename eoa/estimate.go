@@ -11,8 +11,7 @@ import (
 	"github.com/jamq/jamq/eoa/internal/account"
 )
 
-// assignAndSend gives gas, nonces and prices to the chosen requests, signs them and
-// sends them. It reports whether there may be more requests to send.
+// assignAndSend gives the chosen requests gas, nonces and prices, and sends them.
 func (e *Executor) assignAndSend(ctx context.Context, now time.Time, jobs []account.Job) (more bool, err error) {
 	jobs, reverting, more, err := e.jobsWithGas(ctx, jobs)
 	if err != nil {
@@ -25,14 +24,13 @@ func (e *Executor) assignAndSend(ctx context.Context, now time.Time, jobs []acco
 	return true, e.signAndSend(ctx, assigned)
 }
 
-// awaitGasCall waits until the running gas call ends, for at most patience. It
-// reports whether the call has ended; if there is none, it returns true at once.
-// If idle is set, new work for the executor also ends the wait.
+// awaitGasCall waits for the gas call, at most for patience, and reports its end.
 func (e *Executor) awaitGasCall(ctx context.Context, patience time.Duration, idle bool) bool {
 	if e.gas == nil || e.gas.ended() {
 		return true
 	}
 	var woke chan struct{}
+	// If the executor has nothing else to do, new work also ends the wait.
 	if idle {
 		woke = e.signals.woke
 	}
@@ -47,15 +45,7 @@ func (e *Executor) awaitGasCall(ctx context.Context, patience time.Duration, idl
 	return false
 }
 
-// jobsWithGas returns the jobs that can be sent now because their gas limit is
-// known. For the other jobs, it starts a call that asks the node for estimates. It
-// waits for the answer at most Config.Retry, so that a slow node does not delay
-// the jobs that are ready. If nothing else can be sent, it waits up to
-// Config.Timeout. While the call runs, Choose leaves out the requests that wait
-// for it.
-//
-// refused contains the jobs that would revert. more tells sendNew to choose again,
-// because the call has ended or other requests can go first.
+// jobsWithGas returns the jobs that can be sent now because their gas is known.
 func (e *Executor) jobsWithGas(ctx context.Context, jobs []account.Job) (ready []account.Job, refused []account.Refusal, more bool, err error) {
 	leftOut, patience := e.view.Asking != nil, time.Duration(0)
 	switch {
@@ -63,14 +53,18 @@ func (e *Executor) jobsWithGas(ctx context.Context, jobs []account.Job) (ready [
 		if err := e.ensureLease(ctx); err != nil {
 			return nil, nil, false, err
 		}
+		// Ask the node for the missing estimates, but do not let a slow node delay
+		// the other jobs.
 		e.gas, patience = e.startGasCall(ctx, jobs), e.cfg.Retry
 	case len(jobs) == 0:
+		// Nothing else can be sent, so wait longer.
 		patience = e.cfg.Timeout
 	}
 	finished := e.awaitGasCall(ctx, patience, len(jobs) == 0)
 	switch {
 	case ctx.Err() != nil:
 		return nil, nil, false, ctx.Err()
+	// Choose left out the requests of this call, so choose again.
 	case finished && leftOut:
 		return nil, nil, true, nil
 	}
@@ -86,6 +80,8 @@ func (e *Executor) jobsWithGas(ctx context.Context, jobs []account.Job) (ready [
 		case r.Group != "" && held[r.Group]:
 		case e.gas != nil && j.NeedsGas() && !answered:
 			more, held[r.Group] = true, true
+			// Choose leaves this request out until the call has ended, and other
+			// requests go first.
 			e.gas.asking[r.ID] = true
 		default:
 			ready = append(ready, j)
@@ -98,9 +94,8 @@ func (e *Executor) jobsWithGas(ctx context.Context, jobs []account.Job) (ready [
 	return ready, refused, more, nil
 }
 
-// estimate sets the missing gas limits of jobs, and waits for the node. A job whose
-// gas cannot be estimated keeps gas 0. A job that would revert is returned in
-// refused.
+// estimate waits for the node's gas estimates; refused has the jobs that would
+// revert.
 func (e *Executor) estimate(ctx context.Context, jobs []account.Job) (out []account.Job, refused []account.Refusal, err error) {
 	if err := e.ensureLease(ctx); err != nil {
 		return nil, nil, err
@@ -115,12 +110,13 @@ func (e *Executor) estimate(ctx context.Context, jobs []account.Job) (out []acco
 			return nil, nil, ctx.Err()
 		}
 	}
+	// A job whose gas cannot be estimated keeps gas 0.
 	out, refused = e.fillGas(jobs, answers)
 	return out, refused, nil
 }
 
-// fillGas sets the gas limits of jobs from the node's answers. It returns the jobs
-// that would revert in refused.
+// fillGas sets gas limits from the node's answers; refused has jobs that would
+// revert.
 func (e *Executor) fillGas(jobs []account.Job, answers map[uint64]Estimated) (out []account.Job, refused []account.Refusal) {
 	for _, j := range jobs {
 		answer, asked := answers[j.Record.ID]
@@ -144,11 +140,7 @@ func (e *Executor) fillGas(jobs []account.Job, answers map[uint64]Estimated) (ou
 }
 
 // startGasCall asks the node, in the background, for the missing gas limits of
-// jobs. It returns nil if none is missing, or if the node asked the executor to
-// wait. One call covers all jobs, because nodes answer a batch faster than many
-// calls. Only a job whose estimate has failed before gets a separate call, so that
-// a node that hangs on this job still answers for the others. All calls together
-// take at most Config.Timeout.
+// jobs.
 func (e *Executor) startGasCall(ctx context.Context, jobs []account.Job) *gasCall {
 	var calls [][]account.Job
 	var together []account.Job
@@ -156,12 +148,15 @@ func (e *Executor) startGasCall(ctx context.Context, jobs []account.Job) *gasCal
 		switch {
 		case !j.NeedsGas():
 		case j.Record.Reason == account.NoEstimate:
+			// This estimate has failed before. It gets a separate call, so that a
+			// node that hangs on it still answers for the other jobs.
 			calls = append(calls, []account.Job{j})
 		default:
 			together = append(together, j)
 		}
 	}
 	if len(together) > 0 {
+		// Nodes answer a batch faster than many calls.
 		calls = append(calls, together)
 	}
 	if len(calls) == 0 || e.nodeBusy() {

@@ -14,11 +14,11 @@ import (
 	"github.com/jamq/jamq/internal/fields"
 )
 
-// Opener returns the chain and the signer of an account. A fleet calls it in a
-// separate goroutine when the account has work, because connecting to a node or a
-// key service may take long. No call of a user waits for it. If it returns an error
-// or panics, [Fleet.Health] reports the account, and the fleet calls it again after
-// FleetConfig.Interval.
+// Opener returns the chain and the signer of an account. A fleet calls the opener
+// in a separate goroutine when the account has work, because connecting to a node
+// or a key service may take long. No call of a user waits for the opener. If it
+// returns an error or panics, [Fleet.Health] reports the account, and the fleet
+// calls the opener again after FleetConfig.Interval.
 type Opener func(a Account) (Chain, Signer, error)
 
 // Executor calls the opener and returns an executor for the account. If the opener
@@ -192,8 +192,7 @@ func (f *Fleet) Pick(ctx context.Context, accounts ...Account) (Account, error) 
 	return best, nil
 }
 
-// wake makes the account's executor read the store. If the account has no executor,
-// wake starts one in another goroutine, because its opener may take long.
+// wake makes the account's executor read the store, or starts the executor.
 func (f *Fleet) wake(a Account) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -204,6 +203,7 @@ func (f *Fleet) wake(a Account) {
 		e.Wake()
 	case f.ctx != nil && !f.ended && !opening:
 		f.opening[a] = f.cfg.Executor.Now()
+		// The opener may take long, so it is called in another goroutine.
 		f.all.Go(func() { f.start(a) })
 	}
 }
@@ -300,11 +300,10 @@ func (f *Fleet) Run(ctx context.Context) error {
 const duePage = 256
 
 // takeDue asks the store which accounts have work, and starts executors for them.
-// The limit of the query includes the accounts that this fleet already knows.
-// Otherwise, accounts that cannot be opened could fill the answer and starve the
-// others.
 func (f *Fleet) takeDue(ctx context.Context) {
 	f.mu.Lock()
+	// Leave room for the accounts that this fleet already knows. Otherwise,
+	// accounts that cannot be opened could fill the answer and starve the others.
 	limit := duePage + len(f.running) + len(f.opening) + len(f.troubled)
 	f.mu.Unlock()
 	due, err := f.store.Due(ctx, f.cfg.Executor.Now(), limit)

@@ -71,12 +71,12 @@ func (h *Handle) Wait(ctx context.Context, depth uint64) (Record, error) {
 	return r, err
 }
 
-// depth returns the depth that the block of a mined record has at least. height
-// comes from progress: the block was known to be on the chain at that height.
+// depth returns the depth that the block of a mined record has at least.
 func (c *Client) depth(r *Record, height uint64) (depth uint64) {
 	if r.State == Confirmed {
 		depth = c.confirmations
 	}
+	// The block was known to be on the chain at this height.
 	if height >= r.Height {
 		depth = max(depth, height-r.Height+1)
 	}

@@ -19,9 +19,9 @@ type troubled struct {
 // work on, the oldest first. Accounts without problems are not listed. Health does
 // not read the store.
 //
-// If another worker holds an account, or the account could not be opened here,
-// another process may do the work. Health therefore drops such a problem if the
-// fleet has not met it again within Config.LeaseFor plus two intervals.
+// If another worker holds an account, or this fleet could not open the account,
+// another process may do the work. Health therefore drops the problem if the fleet
+// has not met it again within Config.LeaseFor plus two intervals.
 func (f *Fleet) Health() []Problem {
 	now := f.cfg.Executor.Now()
 	f.mu.Lock()

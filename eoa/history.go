@@ -7,9 +7,8 @@ import (
 )
 
 const (
-	// dropPeek is how many records the executor checks first in its search for old
-	// ones, to find out whether any must be deleted. If so, each later step checks
-	// dropPage records.
+	// dropPeek is how many records the executor checks first, to find out whether
+	// any are old enough to delete. If so, each later step checks dropPage records.
 	dropPage, dropPeek = 500, 16
 	// dropEvery is the time between two passes over the records of an account.
 	dropEvery = 10 * time.Minute
@@ -30,14 +29,15 @@ func (h *history) noteIDs(records []Record) {
 	}
 }
 
-// dropOld deletes the records and events that Config.Retention no longer keeps,
-// one page of records per step. It starts a pass over all records when the account
-// has no work left, and every dropEvery while it has work.
+// dropOld deletes the history that Config.Retention no longer keeps, one page per
+// step.
 func (e *Executor) dropOld(ctx context.Context, idle bool) error {
 	now, h := e.cfg.Now(), &e.history
 	if h.next.IsZero() || h.next.Sub(now) > dropEvery { // a clock that was ahead
 		h.next = now.Add(dropEvery)
 	}
+	// A pass over all records starts every dropEvery, and the first pass as soon as
+	// the account has no work.
 	if h.after == 0 && now.Before(h.next) && (h.begun || !idle) {
 		return nil
 	}
@@ -69,7 +69,7 @@ func (e *Executor) dropOld(ctx context.Context, idle bool) error {
 	return e.commit(ctx, b)
 }
 
-// dropEvents deletes the events that have been unacknowledged for longer than
+// dropEvents deletes events that were unacknowledged for longer than
 // Retention.EventAge.
 func (e *Executor) dropEvents(ctx context.Context, now time.Time) error {
 	if e.cfg.Retention.EventAge == 0 {

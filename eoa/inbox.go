@@ -31,13 +31,13 @@ func (i *inbox) replace(read *Inbox, c *Config) {
 	i.low = min(c.Batch-1, len(read.Pending)/2)
 }
 
-// widen makes the next read return more requests. It is called when all requests
-// that were read must wait, because the requests behind them may be sendable. It
-// returns false if the store has no more or the window cannot grow.
+// widen makes the next read return more requests, and returns false if it cannot.
 func (i *inbox) widen() bool {
 	if !i.more || i.window >= maxWindow {
 		return false
 	}
+	// All requests that were read must wait, but the requests behind them may be
+	// sendable.
 	i.window *= 2
 	i.expire()
 	return true

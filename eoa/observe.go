@@ -15,9 +15,7 @@ type watch struct {
 	err    error     // error of the last failed look
 }
 
-// observeChain reads the chain if a read is due, and updates the records from it.
-// ready means that the state of the chain is known well enough to send new
-// transactions.
+// observeChain reads the chain if a read is due, and updates the records.
 func (e *Executor) observeChain(ctx context.Context) (ready bool, err error) {
 	now := e.cfg.Now()
 	if e.nodeBusy() {
@@ -28,6 +26,7 @@ func (e *Executor) observeChain(ctx context.Context) (ready bool, err error) {
 	age := now.Sub(e.watch.at)
 	due := e.watch.at.IsZero() || e.cfg.Poll > 0 && age >= e.cfg.Poll || age >= e.cfg.Rebroadcast
 	if !newHead && (idle || !due) {
+		// New transactions may be sent if the last read succeeded.
 		return e.watch.failed == 0 && e.view.LastLook != nil, nil
 	}
 	if e.report.Reads == 0 { // for work of other processes
@@ -60,13 +59,13 @@ func (e *Executor) observeChain(ctx context.Context) (ready bool, err error) {
 	return true, nil
 }
 
-// lookFailed notes that the chain could not be read, or that the node's report is
-// not trusted. The executor sends no new request until a read succeeds.
+// lookFailed notes that a report could not be read or is not trusted.
 func (e *Executor) lookFailed(ctx context.Context, message string, err error) (bool, error) {
 	e.watch.failed++
 	e.watch.err = fmt.Errorf("eoa: %s: %w", message, err)
 	e.signals.requestLook()
 	e.noteBusy(err)
 	e.cfg.Logger.Warn("eoa: "+message, "account", e.account.String(), "failures", e.watch.failed, "err", err)
+	// No new request is sent until a read succeeds.
 	return false, ctx.Err()
 }

@@ -52,8 +52,7 @@ func (f *Fleet) Deliver(ctx context.Context, handle func(context.Context, Event)
 	})
 }
 
-// stream calls deliver whenever there may be new events, until ctx ends or deliver
-// returns an error. deliver returns the number of events that it has delivered.
+// stream calls deliver whenever there may be new events, until ctx ends.
 func stream(ctx context.Context, progress func() progress, deliver func() (int, error)) error {
 	pause := firstWait
 	for {
@@ -62,6 +61,7 @@ func stream(ctx context.Context, progress func() progress, deliver func() (int, 
 		if err != nil {
 			return err
 		}
+		// Events were delivered, so there may be more.
 		if n > 0 {
 			pause = firstWait
 			continue
@@ -74,9 +74,9 @@ func stream(ctx context.Context, progress func() progress, deliver func() (int, 
 }
 
 // Deliver passes up to limit unacknowledged events of an account to handle, oldest
-// first, and acknowledges those for which handle returned nil. It stops at the
-// first error of handle or when ctx ends, and returns that error. Use it if you
-// decide yourself when to ask the store; otherwise, [Client.Deliver] and
+// first, and acknowledges the events for which handle returned nil. Deliver stops
+// at the first error of handle or when ctx ends, and returns that error. Use it if
+// you decide yourself when to ask the store; otherwise, [Client.Deliver] and
 // [Fleet.Deliver] call it as events arrive.
 //
 // After a crash, an event may be delivered again; its Account and Seq identify the

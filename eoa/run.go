@@ -17,13 +17,13 @@ import (
 // operator to call [Client.Resume].
 func (e *Executor) Run(ctx context.Context) error { return e.run(ctx, false, nil) }
 
-// run works on the account until ctx ends. If endIdle is set, run also returns when
-// no work is left or another worker holds the account. If slots is not nil, each
-// step occupies one slot, which limits the number of concurrent steps.
+// run works on the account until ctx ends.
 func (e *Executor) run(ctx context.Context, endIdle bool, slots *semaphore.Weighted) error {
 	failures := 0
 	for ctx.Err() == nil {
 		next, err := e.stepInSlot(ctx, slots)
+		// With endIdle, run also ends if no work is left or another worker holds
+		// the account.
 		if endIdle && (err == nil && next.IsZero() || errors.Is(err, ErrHeld)) {
 			return nil
 		}
@@ -48,7 +48,7 @@ func (e *Executor) run(ctx context.Context, endIdle bool, slots *semaphore.Weigh
 	return errors.Join(ctx.Err(), e.Release(rest))
 }
 
-// stepInSlot takes a step in one of the slots, if slots is set.
+// stepInSlot takes a step in one of the slots, which limit the concurrent steps.
 func (e *Executor) stepInSlot(ctx context.Context, slots *semaphore.Weighted) (time.Time, error) {
 	if slots != nil {
 		if err := slots.Acquire(ctx, 1); err != nil {
@@ -59,15 +59,14 @@ func (e *Executor) stepInSlot(ctx context.Context, slots *semaphore.Weighted) (t
 	return e.Step(ctx)
 }
 
-// pause waits for the given time, or without limit if forever is set. If wakes is
-// set, a wake-up ends the pause early. It is not set after a failure, so that new
-// work does not shorten the back-off.
+// pause waits for the given time, or forever, unless a wake-up ends it.
 func (e *Executor) pause(ctx context.Context, wait time.Duration, wakes, forever bool) {
 	var timer <-chan time.Time
 	if !forever {
 		timer = time.After(wait)
 	}
 	woke := e.signals.woke
+	// After a failure, new work must not shorten the back-off.
 	if !wakes {
 		woke = nil
 	}
@@ -108,10 +107,10 @@ func (e *Executor) Release(ctx context.Context) error {
 }
 
 // Suspend ends the work of this executor between two steps, for hosts that run each
-// step as a job of another engine, such as package eoa/jobs. It releases the
-// account and makes it due at the given time; zero means never. It returns the wake
-// version that the last step saw. If the store later has a higher version, there is
-// new work.
+// step as a job of another engine, such as package eoa/jobs. Suspend releases the
+// account and makes it due at the given time; zero means never. The result is the
+// wake version that the last step saw. If the store later has a higher version,
+// there is new work.
 //
 // If requests or orders have arrived since the last step, Suspend keeps the lease
 // and returns ErrWoken. If the last step has already released the account, Suspend

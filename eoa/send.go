@@ -12,9 +12,7 @@ import (
 	"github.com/jamq/jamq/eoa/internal/account"
 )
 
-// signAndSend signs jobs, stores the signatures, and sends the transactions. If a
-// job cannot be signed, it is delayed. The jobs with higher nonces are then not
-// signed either, because the chain would not execute them.
+// signAndSend signs jobs, stores the signatures, and sends the transactions.
 func (e *Executor) signAndSend(ctx context.Context, jobs []account.Job) error {
 	var signed []account.Signed
 	var later []account.Refusal
@@ -32,6 +30,8 @@ func (e *Executor) signAndSend(ctx context.Context, jobs []account.Job) error {
 			failed := part[len(done)].Record
 			e.cfg.Logger.Warn("eoa: signing failed", "account", e.account.String(), "key", failed.Key, "err", err)
 			later = append(later, account.Refusal{Record: failed, Reason: err.Error()})
+			// The chain would not execute the jobs with higher nonces, so do not
+			// sign them.
 			break
 		}
 	}
@@ -46,8 +46,8 @@ func (e *Executor) signAndSend(ctx context.Context, jobs []account.Job) error {
 	return e.sendDue(ctx)
 }
 
-// sendDue sends the stored transactions that are due, in nonce order and in
-// batches, and stores the node's answers.
+// sendDue sends the stored transactions that are due, and stores the node's
+// answers.
 func (e *Executor) sendDue(ctx context.Context) error {
 	for {
 		now := e.cfg.Now()
@@ -94,8 +94,7 @@ func (e *Executor) sendDue(ctx context.Context) error {
 	}
 }
 
-// signAll requests the signatures of all jobs at the same time. If a signature
-// fails, signAll returns the signatures of the jobs before it, and its error.
+// signAll requests the signatures of all jobs at the same time.
 func (e *Executor) signAll(ctx context.Context, jobs []account.Job) ([]account.Signed, error) {
 	signed, failed := make([]account.Signed, len(jobs)), make([]error, len(jobs))
 	var group errgroup.Group
@@ -108,14 +107,14 @@ func (e *Executor) signAll(ctx context.Context, jobs []account.Job) ([]account.S
 	_ = group.Wait() // all results are in failed
 	for i, err := range failed {
 		if err != nil {
+			// Use the signatures before the first failure.
 			return signed[:i], err
 		}
 	}
 	return signed, nil
 }
 
-// signOne requests a signature. Because the signer is not trusted, signOne checks
-// that the result is the requested transaction, signed by the account.
+// signOne requests a signature, and checks the result.
 func (e *Executor) signOne(ctx context.Context, j account.Job) (account.Signed, error) {
 	want, err := j.Transaction(e.account)
 	if err != nil {
@@ -128,6 +127,8 @@ func (e *Executor) signOne(ctx context.Context, j account.Job) (account.Signed, 
 	if got == nil {
 		return account.Signed{}, fmt.Errorf("%w: signer returned no transaction", ErrSigner)
 	}
+	// The signer is not trusted: the result must be the requested transaction,
+	// signed by the account.
 	rules := types.LatestSignerForChainID(new(big.Int).SetUint64(e.account.ChainID))
 	if got.Type() != want.Type() || rules.Hash(got) != rules.Hash(want) || !got.Protected() {
 		return account.Signed{}, fmt.Errorf("%w: the signed transaction is not the requested one", ErrSigner)

@@ -37,13 +37,12 @@ func (s *signals) woken() bool {
 	}
 }
 
-// requestLook makes the next step read the chain. The result tells whether the
-// executor holds the lease; without the lease, a new block is no reason to wake
-// it.
+// requestLook makes the next step read the chain.
 func (s *signals) requestLook() (held bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.newHead = true
+	// Without the lease, a new block is no reason to wake the executor.
 	return s.held
 }
 
@@ -88,12 +87,12 @@ func (s *signals) change() {
 	s.changed = make(chan struct{})
 }
 
-// lowerHeight lowers the published height, because a reorg may have removed
-// blocks. It never raises the height, because the records of the running step are
-// not written yet.
+// lowerHeight lowers the published height, because a reorg may have removed blocks.
 func (s *signals) lowerHeight(height uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	// Do not raise the height here, because the records of the running step are not
+	// written yet.
 	s.height = min(s.height, height)
 }
 

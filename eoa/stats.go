@@ -80,9 +80,7 @@ type Stats struct {
 // is running.
 func (e *Executor) Stats() Stats { return e.signals.published() }
 
-// publishStats makes the state after a step visible in Stats. If written is false,
-// the store may lack changes of the step, and a stored record may still name a
-// block that a reorg has removed. The published height is then 0, for unknown.
+// publishStats makes the state after a step visible in Stats.
 func (e *Executor) publishStats(written bool) {
 	s := Stats{Pending: len(e.inbox.pending), Held: e.lease.Epoch != 0}
 	height := uint64(0)
@@ -104,6 +102,8 @@ func (e *Executor) publishStats(written bool) {
 		if s.Prepared+s.Broadcast > 0 {
 			s.Stalled = max(0, e.cfg.Now().Sub(v.Head.Since))
 		}
+		// If the step was not written, the store may still name a block that a
+		// reorg has removed. The published height is then 0, which means unknown.
 		if written {
 			height = v.VerifiedAt
 		}

@@ -40,37 +40,25 @@ func (e *Executor) Step(ctx context.Context) (next time.Time, err error) {
 	return next, err
 }
 
-// step makes all decisions of a step, in the order that the safety rules need:
-//
-//  1. ensureLease acquires the account, and loads its records as the store has
-//     them.
-//  2. readInbox carries out users' orders, and reads the first requests without a
-//     nonce.
-//  3. observeChain reads the chain and updates the records. If the node or the
-//     store cannot be trusted, it stops the account.
-//  4. broadcast sends the signed transactions that are due, some of them again.
-//     Then it signs transactions that are stuck again, at a higher price, and sends
-//     them.
-//  5. sendNew gives nonces to requests and signs, stores and sends them, until no
-//     more requests fit.
-//  6. finish drops old records. If no work is left, it gives back the lease.
-//
-// Each decision is stored before the next one depends on it. Observations of the
-// chain are written together with the decision that follows from them, which saves
-// a round trip.
+// step makes all decisions of a step, in the order that the safety rules need. Each
+// decision is stored before the next one depends on it.
 func (e *Executor) step(ctx context.Context) (time.Time, error) {
+	// Acquire the account, and load its records as the store has them.
 	if err := e.ensureLease(ctx); err != nil {
 		return time.Time{}, err
 	}
 	if e.view.Head.Stop.Cause != account.CauseNone { // another process may have ordered it to go on
 		e.inbox.expire()
 	}
+	// Carry out the users' orders, and read the first requests without a nonce.
 	if err := e.readInbox(ctx); err != nil {
 		return time.Time{}, err
 	}
 	if err := e.stopped(); err != nil {
 		return time.Time{}, err
 	}
+	// Read the chain and update the records. If the node or the store cannot be
+	// trusted, this stops the account.
 	ready, err := e.observeChain(ctx)
 	if err == nil && e.view.Head.Stop.Cause != account.CauseNone {
 		if err = e.commitStaged(ctx); err == nil {
@@ -80,9 +68,13 @@ func (e *Executor) step(ctx context.Context) (time.Time, error) {
 	if err != nil {
 		return time.Time{}, err
 	}
+	// Send the signed transactions that are due. Then sign stuck transactions
+	// again, at a higher price.
 	if err := e.broadcast(ctx, ready); err != nil {
 		return time.Time{}, err
 	}
+	// Give nonces to requests, and sign, store and send them, until no more
+	// requests fit.
 	for ready && !e.nodeBusy() {
 		moved, err := e.sendNew(ctx)
 		if err != nil {
@@ -92,17 +84,19 @@ func (e *Executor) step(ctx context.Context) (time.Time, error) {
 			break
 		}
 	}
+	// Drop old records. If no work is left, give back the lease.
 	return e.finish(ctx)
 }
 
-// broadcast sends the signed transactions that are due. If ready is set, it also
-// signs stuck or changed transactions again with their old nonces, for example at
-// a higher price, and sends them.
+// broadcast sends the signed transactions that are due, and replaces those that are
+// stuck.
 func (e *Executor) broadcast(ctx context.Context, ready bool) error {
 	if err := e.sendDue(ctx); err != nil || !ready {
 		return err
 	}
 	now := e.cfg.Now()
+	// Stuck or changed transactions are signed again with their old nonces, for
+	// example at a higher price.
 	jobs, b := e.view.Bumps(&e.rules, now)
 	if err := e.commit(ctx, b); err != nil || len(jobs) == 0 {
 		return err
@@ -118,8 +112,7 @@ func (e *Executor) broadcast(ctx context.Context, ready bool) error {
 	return e.signAndSend(ctx, jobs)
 }
 
-// sendNew gives nonces to some of the waiting requests and sends them. It reports
-// whether there may be more to send.
+// sendNew gives nonces to some of the waiting requests and sends them.
 func (e *Executor) sendNew(ctx context.Context) (moved bool, err error) {
 	if err := e.readInbox(ctx); err != nil {
 		return false, err
@@ -132,6 +125,7 @@ func (e *Executor) sendNew(ctx context.Context) (moved bool, err error) {
 	if err := e.commit(ctx, ended); err != nil {
 		return false, err
 	}
+	// All requests that were read must wait, so read those behind them.
 	if len(jobs) == 0 && !e.view.PoolBlocked && e.view.Room(&e.rules) > 0 && e.inbox.widen() {
 		return true, nil
 	}
@@ -141,8 +135,7 @@ func (e *Executor) sendNew(ctx context.Context) (moved bool, err error) {
 	return e.assignAndSend(ctx, now, jobs[:min(len(jobs), e.cfg.Batch)])
 }
 
-// finish deletes old records and ends the step. It returns when the next step is due, or
-// releases the account if no work is left.
+// finish deletes old records, and gives back the lease if no work is left.
 func (e *Executor) finish(ctx context.Context) (time.Time, error) {
 	busy := len(e.view.Open) > 0 || e.inbox.has()
 	if err := e.dropOld(ctx, !busy); err != nil {
@@ -159,6 +152,7 @@ func (e *Executor) finish(ctx context.Context) (time.Time, error) {
 	}
 	e.report.Commits++
 	err := e.store.Park(ctx, e.lease, e.inbox.wake, time.Time{})
+	// New work has arrived, so the worker keeps the lease.
 	if errors.Is(err, ErrWoken) {
 		e.Wake()
 		return now, nil

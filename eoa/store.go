@@ -27,8 +27,8 @@ type Lease struct {
 // without a nonce.
 type Inbox struct {
 	// Wake is the wake version of the account. It increases with each Order, and
-	// with each Submit that accepts a request. Workers compare it to find out
-	// whether there is new work.
+	// with each Submit that accepts a request. If it is higher than the version
+	// that a worker saw last, there is new work.
 	Wake uint64
 	// Head is the head of the account.
 	Head account.Head
@@ -78,8 +78,8 @@ type Store interface {
 	// returns the existing record. If the payload differs, Submit returns
 	// ErrKeyReused.
 	Submit(ctx context.Context, a Account, now time.Time, requests ...Request) ([]Record, error)
-	// Order stores a user's order. It stays in the inbox until the worker commits
-	// a Batch whose Done contains the order's Seq.
+	// Order stores a user's order. The order stays in the inbox until the worker
+	// commits a Batch whose Done contains the order's Seq.
 	Order(ctx context.Context, a Account, now time.Time, o Order) error
 	// Get returns the record with the given key. It returns ErrUnknownRequest
 	// if there is none.
@@ -101,9 +101,9 @@ type Store interface {
 	// Acknowledge deletes the events whose Seq is at most through.
 	Acknowledge(ctx context.Context, a Account, through uint64) error
 	// Undelivered returns up to limit accounts that have unacknowledged events, in
-	// ascending order of chain id and address. The list begins with the first one
-	// above the account after. Hosts call Undelivered often, so accounts without
-	// events must not slow it down.
+	// ascending order of chain id and address. The list begins with the first
+	// account above after. Hosts call Undelivered often, so accounts without events
+	// must not slow it down.
 	Undelivered(ctx context.Context, after Account, limit int) ([]Account, error)
 
 	// Acquire gives the lease of an account to owner for the time ttl. It returns

@@ -13,10 +13,9 @@ import (
 )
 
 // timeouts wraps the host's Chain and Signer, so that no call takes longer than
-// Config.Timeout. The limit is needed because JSON-RPC clients have none, and no
-// other worker can work on the account while a step waits. It also turns a panic of
-// the host's code into an error of the call. Otherwise the panic would end the
-// process, and with it the work on all other accounts.
+// Config.Timeout. JSON-RPC clients have no such limit, and no other worker can work
+// on the account while a step waits. timeouts also turns a panic of the host's code
+// into an error of the call, so that the panic does not end the process.
 type timeouts struct {
 	chain  Chain
 	signer Signer
@@ -24,15 +23,15 @@ type timeouts struct {
 	log    *slog.Logger
 }
 
-// limited makes a call with the time limit, and turns a panic into an error. The
-// stack of the panic goes to the log and not into the error, because records keep
-// the texts of errors.
+// limited makes a call with the time limit, and turns a panic into an error.
 func limited[T any](ctx context.Context, p timeouts, of string, call func(context.Context) (T, error)) (out T, err error) {
 	ctx, cancel := context.WithTimeout(ctx, p.wait)
 	defer cancel()
 	defer func() {
 		if value := recover(); value != nil {
 			err = fmt.Errorf("eoa: panic of %s: %v", of, value)
+			// The stack goes to the log and not into the error, because records
+			// keep the texts of errors.
 			p.log.Error("eoa: panic", "of", of, "value", value, "stack", string(debug.Stack()))
 		}
 	}()
@@ -47,8 +46,7 @@ func (p timeouts) Ask(ctx context.Context, q Questions) (Answers, error) {
 	return limited(ctx, p, "Chain.Ask", func(ctx context.Context) (Answers, error) { return p.chain.Ask(ctx, q) })
 }
 
-// Estimate returns one result for each request, even if the Chain returns fewer or
-// fails. The missing results have an error.
+// Estimate returns one result for each request, even if the Chain fails.
 func (p timeouts) Estimate(ctx context.Context, from common.Address, requests []*Request) []Estimated {
 	results, err := limited(ctx, p, "Chain.Estimate", func(ctx context.Context) ([]Estimated, error) {
 		return p.chain.Estimate(ctx, from, requests), nil
@@ -62,11 +60,12 @@ func (p timeouts) Estimate(ctx context.Context, from common.Address, requests []
 	return results
 }
 
-// Send returns one result for each transaction, even if the Chain returns fewer or
-// fails. All results are Unknown in that case.
+// Send returns one result for each transaction, even if the Chain fails.
 func (p timeouts) Send(ctx context.Context, raws [][]byte) []Sent {
 	results, err := limited(ctx, p, "Chain.Send", func(ctx context.Context) ([]Sent, error) { return p.chain.Send(ctx, raws), nil })
 	if len(results) != len(raws) {
+		// The zero result is Unknown, because the node may have any of the
+		// transactions.
 		results = make([]Sent, len(raws))
 	}
 	for i := range results {
@@ -89,6 +88,5 @@ func (e *Executor) noteBusy(err error) {
 	}
 }
 
-// nodeBusy reports whether the node asked the executor to wait and this wait has
-// not ended.
+// nodeBusy reports whether the node has requested a wait that has not ended.
 func (e *Executor) nodeBusy() bool { return e.cfg.Now().Before(e.view.Quiet) }

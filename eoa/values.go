@@ -27,9 +27,9 @@ import "github.com/jamq/jamq/eoa/internal/account"
 //		// carried out.
 //		Done []uint64
 //		// Drop contains the records whose history the store deletes, because
-//		// [Retention] no longer keeps it. For each, the store keeps only the key, id,
-//		// state and digest, and Get and Submit return a record with only these fields.
-//		// List and ByHash no longer find it.
+//		// [Retention] no longer keeps it. Of each record, the store keeps only the key,
+//		// id, state and digest. Get and Submit then return a record with only these
+//		// fields, and List and ByHash no longer find the record.
 //		Drop []Record
 //		// Add contains new requests that the executor makes itself. The store accepts
 //		// them in the same way as Submit does, except that it skips a request whose key
@@ -103,10 +103,10 @@ const (
 // transaction.
 //
 // Classify recognizes a message that begins, in whole words, with one of the known
-// texts of nodes. A gateway may put its own words and a colon in front. If the text
-// means that the node has the transaction, the message must end after it or go on
-// with a punctuation mark. Classify returns ReasonNone, whose result is Unknown, if
-// it does not recognize the message or if the message has two meanings.
+// texts of nodes. A gateway may put its own words and a colon in front. After a
+// text for ReasonKnown, the message must end or go on with a punctuation mark.
+// Classify returns ReasonNone, whose result is Unknown, if it does not recognize
+// the message or if the message has two meanings.
 func Classify(text string) Reason { return account.Classify(text) }
 
 // EventKind is the kind of an event. Its String and its JSON form are the name in
@@ -118,10 +118,10 @@ type EventKind = account.EventKind
 
 const (
 	// EventSubmitted means that a node has a transaction of the request for the
-	// first time, because it accepted the transaction or a block contains it. Each
-	// nonce of a request has at most one such event, and it comes before
-	// EventMined. EventBumped may come even earlier, if the answers to the first
-	// sends were lost.
+	// first time, because it accepted the transaction or a block contains it. There
+	// is at most one EventSubmitted for each nonce of a request, and it comes
+	// before EventMined. EventBumped may come even earlier, if the answers to the
+	// first sends were lost.
 	EventSubmitted = account.EventSubmitted
 	// EventBumped means that the request was signed again with the same nonce, at a
 	// higher price or with another payload.
@@ -225,9 +225,9 @@ var (
 	ErrReverted = account.ErrReverted
 	// ErrInvalidConfig is wrapped by all errors about a configuration.
 	ErrInvalidConfig = account.ErrInvalidConfig
-	// ErrOtherChain is the cause of a stop: for a long time, the node has reported
-	// fewer transactions of the account than a finalized block had. It must
-	// therefore be on another chain.
+	// ErrOtherChain is the cause of a stop: the node must be on another chain,
+	// because for a long time it has reported fewer transactions of the account
+	// than a finalized block had.
 	ErrOtherChain = account.ErrOtherChain
 	// ErrStopped is returned by [Executor.Step] while the account is stopped: nothing is
 	// signed or sent until an operator calls [Client.Resume]. The error also wraps the cause,
@@ -290,8 +290,9 @@ type Reset = account.Reset
 //		// be in the next block. It equals Latest on chains without such promises.
 //		Preconfirmed uint64
 //		// Pending is Latest plus the number of transactions in the node's pool that
-//		// follow without a gap. The first nonce of a new account is taken from it. For
-//		// an exclusive account, it also reveals transactions that the store has lost.
+//		// follow without a gap. The first nonce of a new account is taken from Pending.
+//		// For an exclusive account, Pending also reveals transactions that the store
+//		// has lost.
 //		Pending uint64
 //		// Delegated means that the account has code (EIP-7702). Nodes then keep only
 //		// one of its transactions at a time, so the executor has only one in flight.
@@ -446,17 +447,17 @@ type Order = account.Order
 // higher price (a bump), and at which price. DefaultConfig returns the defaults.
 //
 //	type FeePolicy struct {
-//		// StallTimeout is how long an account may have transactions in flight without
-//		// one being mined before prices are raised; positive. After that time, the
-//		// first transaction in flight is bumped, and those behind it that pay too
-//		// little for today's prices. The wait doubles with each bump of a transaction,
-//		// up to 64 times StallTimeout. The default is 5 minutes.
+//		// StallTimeout is how long an account waits until one of its transactions in
+//		// flight is mined, before prices are raised; positive. After that time, the
+//		// first transaction in flight is bumped, and so are the transactions behind it
+//		// that pay too little for today's prices. The wait doubles with each bump of a
+//		// transaction, up to 64 times StallTimeout. The default is 5 minutes.
 //		StallTimeout time.Duration
 //		// BumpPercent is the least by which a bump raises the price, in percent; 10 to
 //		// 1000. For a blob transaction it is at least 100, because nodes demand that.
-//		// If the raised price would exceed a limit, the limit is offered instead,
-//		// unless that is less than 10 % more than before, which go-ethereum's pool
-//		// refuses. The default is 20.
+//		// If the raised price would exceed a limit, the limit is offered instead. A
+//		// limit that is less than 10 % above the earlier price (100 % with blobs)
+//		// prevents the bump, because nodes would refuse it. The default is 20.
 //		BumpPercent uint64
 //		// MaxFee is the highest price per gas that may be offered for any request, in
 //		// wei; nil means no limit. A lower Request.MaxFee takes precedence for its
@@ -508,11 +509,15 @@ const (
 	// ProblemFunds means that the balance does not cover the next transaction. Need and Have
 	// are set.
 	ProblemFunds = account.ProblemFunds
-	// ProblemRequest means that a request waits for a reason that lies in the
-	// request: one of its price limits is below the base fee or the price of
-	// blobs, the price of blobs is unknown, or its gas could not be estimated. Err
-	// has the request's key and the reason. Other requests go on, unless 16,384
-	// requests, or MaxInboxBytes of requests, wait before them.
+	// ProblemRequest means that a request waits, while other requests go on. Err
+	// has the request's key and one of these reasons:
+	//
+	//   - One of its price limits is below the base fee or the price of blobs.
+	//   - The price of blobs is unknown.
+	//   - Its gas could not be estimated.
+	//
+	// Other requests wait too if they come behind 16,384 waiting requests, or
+	// behind MaxInboxBytes of waiting requests.
 	ProblemRequest = account.ProblemRequest
 	// ProblemGap means that no known transaction has the nonce in Problem.Nonce, so
 	// that no transaction behind that nonce can be mined. The executor fills the
@@ -564,8 +569,8 @@ type ProblemKind = account.ProblemKind
 //		// Need and Have are set for ProblemFunds, in wei. Have is the account's
 //		// balance. Need is the balance that would cover all transactions in flight and
 //		// the first request that could not be paid for. If the gas of that request is
-//		// not estimated yet, Need counts the 21,000 gas of a transfer. Other waiting
-//		// requests may need more.
+//		// not estimated yet, Need counts the 21,000 gas of a transfer. Further waiting
+//		// requests are not counted.
 //		Need, Have uint256.Int
 //	}
 //
@@ -673,9 +678,9 @@ type Attempt = account.Attempt
 //		// refused the last attempt.
 //		Urgent bool `json:"urgent,omitempty"`
 //		// GoneAt is the chain's height at the first sign that something else has used
-//		// the nonce: a finalized block shows it as used, but no block contains any of
-//		// the attempts. 0 means that there was no such sign. The request is given up
-//		// only when a later finalized block shows the same.
+//		// the nonce; 0 means that there was no sign. The sign is a finalized block that
+//		// shows the nonce as used, although no block contains any of the attempts. The
+//		// request is given up only when a later finalized block shows the same.
 //		GoneAt uint64 `json:"goneAt,omitempty"`
 //		// Unused is the height of a finalized block at which the nonce was not used
 //		// yet; 0 means unknown. Used and Unused limit the range of blocks in which the
@@ -813,10 +818,10 @@ const (
 //		// accepted the requests. The default is 0.
 //		Priority int32 `json:"priority,omitempty"`
 //		// Group names a sequence of requests that depend on each other; empty means
-//		// none. They get their nonces in the order of acceptance, so give all of them
-//		// the same priority. A request whose gas must be estimated waits until all
-//		// earlier members of its group are mined, because their effects may change the
-//		// estimate.
+//		// none. The requests of a group get their nonces in the order of acceptance, so
+//		// give all of them the same priority. A request whose gas must be estimated
+//		// waits until all earlier members of its group are mined, because their effects
+//		// may change the estimate.
 //		Group string `json:"group,omitempty"`
 //		// Deadline is the time after which a request without a nonce fails; zero means
 //		// never. A request that already has a nonce goes on. The year must be from 0 to
@@ -861,9 +866,9 @@ type Request = account.Request
 //		// requests; otherwise MaxUnsure does. The default is 100.
 //		MaxInFlight int
 //		// MaxUnsure replaces MaxInFlight while it is uncertain whether a node has all
-//		// requests in flight; 1 to 2^20. If the node lacks one of them, it keeps only
-//		// a few transactions behind the gap: 64 in go-ethereum, which is the default.
-//		// A value above MaxInFlight has no effect.
+//		// requests in flight; 1 to 2^20. A node that lacks one of these requests keeps
+//		// only a few transactions behind the gap: 64 in go-ethereum, which is the
+//		// default. A value above MaxInFlight has no effect.
 //		MaxUnsure int
 //		// Batch is the maximum number of requests that are signed, stored and sent together; 1 to
 //		// 1000. The default is 100.
@@ -892,9 +897,9 @@ type Request = account.Request
 //		// account's code, if it has any, creates no contracts. A transaction of the
 //		// account that the store does not know then proves that the store has lost
 //		// writes. The account stops with ErrStoreRolledBack, even if no process
-//		// remembers the lost writes. It also stops if the store knows nothing of an
-//		// account that has transactions. If these were sent before the account was used
-//		// with this store, call [Client.Resume].
+//		// remembers the lost writes. The account also stops if it has transactions on
+//		// the chain and the store knows nothing of the account. If these transactions
+//		// were sent before the account was used with this store, call [Client.Resume].
 //		//
 //		// Even if Exclusive is false, the promise is assumed for a store that may lose
 //		// writes ([Loaded.MayLose]), such as Redis, unless Config.SharedKey is set. The

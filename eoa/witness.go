@@ -40,44 +40,42 @@ type storeState struct {
 
 // behind reports whether a store in state s lacks writes that before includes.
 func (s storeState) behind(before storeState) bool {
+	// An operator who resumes the account accepts what the store has lost.
 	if s.resumes != before.resumes {
 		return s.resumes < before.resumes
 	}
 	return s.version < before.version || s.wake < before.wake || slices.ContainsFunc(before.marks, s.lacks)
 }
 
-// lacks reports whether the store has lost the commit that m names. It returns
-// false if the mark of that commit may merely have been pushed out, because a
-// store keeps only the newest maxMarks marks.
+// lacks reports whether the store has lost the commit that m names.
 func (s storeState) lacks(m account.Mark) bool {
 	for _, k := range s.marks {
 		if k.Witness == m.Witness {
 			return k.Commit < m.Commit
 		}
 	}
+	// A full list may merely have pushed the mark out, if all marks in the list are
+	// newer.
 	return len(s.marks) < maxMarks || s.marks[0].Version <= m.Version
 }
 
 // NewWitness returns a witness that has seen nothing yet.
 func NewWitness() *Witness { return &Witness{id: rand.Uint64(), seen: map[Account]storeState{}} }
 
-// mark returns the list of marks to store with the next commit, which leads to
-// version. The new mark replaces this process's earlier one, and the oldest mark
-// is dropped if there are more than maxMarks. marks must be in the order of their
-// versions.
+// mark returns the list of marks to store with the commit that leads to version.
 func (w *Witness) mark(marks []account.Mark, version uint64) []account.Mark {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.commits++
+	// The new mark replaces this process's earlier one, and the oldest mark is
+	// dropped if the list is full. The list stays in the order of versions.
 	out := slices.DeleteFunc(slices.Clone(marks), func(m account.Mark) bool { return m.Witness == w.id })
 	out = append(out, account.Mark{Witness: w.id, Commit: w.commits, Version: version})
 	return out[max(0, len(out)-maxMarks):]
 }
 
-// remember notes an account's state, as the store has just returned it; wake is
-// nil if the store did not return the wake version. If the store lacks commits
-// that were remembered earlier, remember keeps the earlier state, and returns it
-// with ok false.
+// remember notes the state that the store has just returned, unless writes are
+// missing.
 func (w *Witness) remember(a Account, h *account.Head, wake *uint64) (before storeState, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -87,6 +85,7 @@ func (w *Witness) remember(a Account, h *account.Head, wake *uint64) (before sto
 		now.wake = *wake
 	}
 	if now.behind(before) {
+		// The store lacks commits of the earlier state, so keep that state.
 		return before, false
 	}
 	w.seen[a] = now
@@ -100,10 +99,10 @@ func (w *Witness) last(a Account) storeState {
 	return w.seen[a]
 }
 
-// forget lets the witness accept whatever state the store returns next. It is
-// called after the account was stopped because of lost writes.
+// forget lets the witness accept whatever state the store returns next.
 func (w *Witness) forget(a Account) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	// The account was stopped because of lost writes.
 	delete(w.seen, a)
 }

@@ -116,8 +116,7 @@ func verify(public, message, token []byte) bool {
 	return len(public) == ed25519.PublicKeySize && ed25519.Verify(public, message, token)
 }
 
-// signedMessage returns the message that a builder signs for a package. It consists
-// of messagePrefix and the hash of the package, in which zeros replace the token.
+// signedMessage returns the message that a builder signs for a package.
 func signedMessage(c *codec.Codec, p *codec.WorkPackage) ([]byte, error) {
 	blank := *p
 	blank.Authorization = make([]byte, ed25519.SignatureSize)
@@ -129,5 +128,6 @@ func signedMessage(c *codec.Codec, p *codec.WorkPackage) ([]byte, error) {
 		return nil, fmt.Errorf("%w: a package of %d bytes, want at most %d", ErrUnauthorized, len(encoded), MaxSigned)
 	}
 	hash := blake2b.Sum256(encoded)
+	// The hash is that of the package with zeros in place of the token.
 	return append([]byte(messagePrefix), hash[:]...), nil
 }

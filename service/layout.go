@@ -87,9 +87,8 @@ func MarkKey(pkg jamq.PackageHash) []byte { return pkg[:] }
 // accepts packages of this authorizer only.
 func AuthorizerKey() []byte { return []byte("authorizer") }
 
-// waitingKey returns the storage key of the updates for a block number that wait
-// until all earlier blocks are applied. The value is a list of outputs of refine,
-// newest first.
+// waitingKey returns the storage key of the updates that wait for earlier blocks.
+// The value is a list of outputs of refine, newest first.
 func waitingKey(number uint64) []byte { return numbered("p", number) }
 
 func numbered(prefix string, number uint64) []byte {

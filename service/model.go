@@ -108,8 +108,7 @@ type state struct {
 	last       proof.Commitment // to the last block
 }
 
-// read returns the value of a key after the changes that this call of accumulate
-// has made so far, or nil if the key is absent.
+// read returns the value of a key after the changes made so far, or nil.
 func (s *state) read(key string) []byte {
 	if value, changed := s.changes[key]; changed {
 		return value
@@ -146,9 +145,8 @@ func Last(get func(key string) []byte) (proof.Commitment, error) {
 	return last, nil
 }
 
-// ErrOtherBlock is returned by Accepted if the service has applied a different block
-// with the same number as the block in question, or has forgotten that number because
-// it is too old.
+// ErrOtherBlock is returned by Accepted if the service has applied another block
+// with the same number, or has forgotten that number because it is too old.
 var ErrOtherBlock = errors.New("service: it has applied another block with this number")
 
 // Accepted tells a builder whether the service has applied the block of a payload.
@@ -192,15 +190,12 @@ type refined struct {
 	yield common.Hash
 }
 
-// updateIn decodes the output of refine in an operand. It returns false if
-// accumulate must ignore the operand:
-//
-//   - The package was not authorized by the authorizer that the service accepts.
-//   - The output names a different package than the one that contained the work
-//     item.
-//   - The output cannot be decoded.
+// updateIn decodes the output of refine, and returns false if accumulate must
+// ignore it.
 func (s *state) updateIn(o Operand) (refined, bool) {
 	u, ok := decodeUpdate(o.Output)
+	// The service accepts only its own authorizer, and only an output that names
+	// the package of the item.
 	return u, ok && o.Authorizer == s.authorizer && u.Package == o.Package
 }
 
@@ -214,21 +209,20 @@ func decodeUpdate(output []byte) (refined, bool) {
 	return refined{c, common.Hash(hash)}, err == nil
 }
 
-// wait stores an update that arrived before its predecessor, so that apply can use it
-// later. It does nothing if an update with the same number and pre-root is already
-// stored.
+// wait stores an update that arrived before its predecessor.
 func (s *state) wait(u refined, output []byte) {
 	key := string(waitingKey(u.Number))
 	list := s.read(key)
+	// One update with this number and pre-root is enough.
 	if _, known := find(list, u.PreRoot); known {
 		return
 	}
 	list = slices.Concat(output, intact(list))
+	// The oldest update gives way if the list is full.
 	s.changes[key] = list[:min(len(list), Rivals*updateSize)]
 }
 
-// find returns the update that can be applied on the state root preRoot, from a list of
-// waiting updates. It returns false if the list has none.
+// find returns the waiting update that can be applied on the state root preRoot.
 func find(list []byte, preRoot common.Hash) (refined, bool) {
 	for one := range slices.Chunk(intact(list), updateSize) {
 		if u, ok := decodeUpdate(one); ok && u.PreRoot == preRoot {
@@ -238,20 +232,18 @@ func find(list []byte, preRoot common.Hash) (refined, bool) {
 	return refined{}, false
 }
 
-// intact returns a list of waiting updates without an incomplete one at its end,
-// or nil if the list is too long. The service never writes such lists, so this
-// only guards against foreign data.
+// intact returns a list of waiting updates without an incomplete one at its end.
 func intact(list []byte) []byte {
+	// The service never writes such a list, so this only guards against foreign
+	// data.
 	if len(list) > Rivals*updateSize {
 		return nil
 	}
 	return list[:len(list)/updateSize*updateSize]
 }
 
-// apply makes an update the last block of the rollup, and then each waiting update
-// that continues it. It deletes waiting updates for the same numbers with other
-// pre-roots, because they can never be applied. yield is the hash of the last
-// commitment, which the service returns to the chain.
+// apply makes an update the last block, and then each waiting update that continues
+// it.
 func (s *state) apply(u refined, slot jamq.Slot) (yield common.Hash) {
 	for inTurn := true; inTurn; {
 		number := s.last.Number + 1
@@ -265,6 +257,8 @@ func (s *state) apply(u refined, slot jamq.Slot) (yield common.Hash) {
 		key := string(waitingKey(number + 1))
 		list := s.read(key)
 		if list != nil {
+			// At most one of these updates continues the new block. The others
+			// start from other state roots, and can never be applied.
 			s.changes[key] = nil
 		}
 		u, inTurn = find(list, s.last.PostRoot)
@@ -272,9 +266,7 @@ func (s *state) apply(u refined, slot jamq.Slot) (yield common.Hash) {
 	return yield
 }
 
-// prune deletes everything that the storage has about an old block, so that the storage
-// stays bounded: the commitment, the mark and the entry. It does nothing if the service
-// does not remember the block.
+// prune deletes everything that the storage has about an old block.
 func (s *state) prune(number uint64) {
 	c, err := proof.DecodeCommitment(s.read(commitmentKey(number)))
 	if err != nil {

@@ -50,10 +50,10 @@ type Access struct {
 	Chunk uint32
 }
 
-// derive returns the access with its key computed from the address, slot or chunk,
-// so that a witness cannot present a wrong key. A raw access keeps its key,
-// because there is nothing to compute it from.
+// derive returns the access with its key computed from the address, slot or chunk.
 func (a Access) derive() Access {
+	// A witness could present a wrong key, so the key is computed again. A raw key
+	// stays, because there is nothing to compute it from.
 	switch a.Kind {
 	case BasicDataAccess:
 		a.Key = basicDataKey(a.Address)
@@ -67,10 +67,9 @@ func (a Access) derive() Access {
 	return a
 }
 
-// plain clears the fields that do not belong to the kind of the access, for
-// example the slot of a code chunk. Two accesses to the same key are then equal
-// with ==.
+// plain clears the fields that do not belong to the kind of the access.
 func (a Access) plain() Access {
+	// Two accesses to the same key are then equal with ==.
 	switch a.Kind {
 	case RawAccess:
 		return Access{Kind: a.Kind, Key: a.Key}

@@ -52,11 +52,11 @@ func (v *View) Account(a common.Address) Account {
 	return account
 }
 
-// header returns the accesses to an account's basic data and code hash. Their keys
-// differ only in the last byte, so one hash is enough to derive both.
+// header returns the accesses to an account's basic data and code hash.
 func (v *View) header(a common.Address) (basic, codeHash Access) {
 	key := basicDataKey(a)
 	basic = Access{Kind: BasicDataAccess, Key: key, Address: a}
+	// The two keys differ only in the last byte, so one hash is enough.
 	key[StemSize] = codeHashIndex
 	return basic, Access{Kind: CodeHashAccess, Key: key, Address: a}
 }

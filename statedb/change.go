@@ -25,20 +25,19 @@ type change struct {
 	drop      []common.Hash               // code that no root owns any more
 }
 
-// unchanged returns a change that keeps everything; callers set what differs. The
-// caller must hold s.writing.
+// unchanged returns a change that keeps everything; callers set what differs.
 func (s *Store) unchanged() *change {
+	// The caller holds s.writing.
 	return &change{
 		canonical: s.canonical, line: s.line, flat: s.flat,
 		links: make(map[common.Hash]link), writes: make(map[common.Hash][]ubt.Write),
 	}
 }
 
-// move makes another root canonical and deletes the roots in gone, which the
-// caller must have marked as leaving. line is the new list of canonical roots that
-// Config.Retention keeps. If move returns an error, nothing has changed. The
-// caller must hold s.writing.
+// move makes another root canonical and deletes the roots in gone.
 func (s *Store) move(canonical common.Hash, line, gone []common.Hash) error {
+	// The caller holds s.writing, and has marked the roots in gone as leaving. line
+	// contains the canonical roots that Config.Retention keeps.
 	c, err := s.plan(canonical, line, gone)
 	if err == nil {
 		err = s.apply(c)
@@ -46,6 +45,7 @@ func (s *Store) move(canonical common.Hash, line, gone []common.Hash) error {
 	if err != nil {
 		s.mu.Lock()
 		defer s.mu.Unlock()
+		// Nothing has changed, so these roots stay.
 		for _, root := range gone {
 			s.roots[root].leaving = false
 		}
@@ -53,8 +53,7 @@ func (s *Store) move(canonical common.Hash, line, gone []common.Hash) error {
 	return err
 }
 
-// plan computes the change for move. The error wraps ErrCorrupt if the records on
-// the disk lead to a wrong tree.
+// plan computes the change for move.
 func (s *Store) plan(canonical common.Hash, line, gone []common.Hash) (c *change, err error) {
 	c = s.unchanged()
 	c.canonical, c.line, c.gone = canonical, line, gone
@@ -89,11 +88,12 @@ func (s *Store) lead(from, to common.Hash) ([]ubt.Write, error) {
 	return slices.Collect(after.Diff(before)), nil
 }
 
-// apply writes a change to the disk and then makes it visible in memory. If the
-// disk fails, nothing changes in memory. The caller must hold s.writing.
+// apply writes a change to the disk and then makes it visible in memory.
 func (s *Store) apply(c *change) error {
+	// The caller holds s.writing.
 	c.drop = s.code.dropped(c, s.roots)
 	if s.cfg.Disk != nil {
+		// If the disk fails, nothing changes in memory.
 		if err := s.write(s.records(c)); err != nil {
 			return err
 		}
@@ -122,20 +122,20 @@ func (s *Store) apply(c *change) error {
 }
 
 // nextFlat returns the next flat root: the root whose values the disk stores
-// directly. For every newer root, the disk stores only the writes that lead to it,
-// so the flat root should be near the oldest root that is kept.
-//
-// The flat root moves toward the canonical root in three cases: it is discarded,
-// retention no longer keeps it, or the root that was built directly on it is
-// discarded. In the third case, the write set of the next root would otherwise
-// grow with each discarded root.
+// directly.
 func (s *Store) nextFlat(c *change, left map[common.Hash]bool) common.Hash {
+	// For every newer root, the disk stores only the writes that lead to that root,
+	// so the flat root should be near the oldest root that is kept. The flat root
+	// moves when it is discarded or retention no longer keeps it.
 	stays := s.flat != EmptyRoot && !left[s.flat] && (s.cfg.Retention == KeepAll || slices.Contains(c.line, s.flat))
 	next := c.canonical
 	for root := c.canonical; root != s.flat && root != EmptyRoot; root = s.roots[root].base {
 		if !left[root] {
 			next = root
 		} else if s.roots[root].base == s.flat {
+			// The root that was built directly on the flat root is discarded. If
+			// the flat root stayed, the write set of the next root would grow with
+			// each discarded root.
 			stays = false
 		}
 	}

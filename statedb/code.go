@@ -37,12 +37,12 @@ func (v *View) Code(codeHash common.Hash) []byte {
 	return bytes.Clone(blob.code)
 }
 
-// published returns code that a commit has published, in contrast to code that
-// this view has only staged. A stateless view takes the code from its witness.
+// published returns code that a commit has published, not code staged in this view.
 func (v *View) published(codeHash common.Hash) (blob codeBlob, ok bool) {
 	if v.store != nil {
 		return v.codes.get(codeBlob{hash: codeHash})
 	}
+	// A stateless view takes the code from its witness.
 	at, ok := slices.BinarySearchFunc(v.shownCode, codeHash, func(b codeBlob, h common.Hash) int { return b.hash.Cmp(h) })
 	if ok {
 		blob = v.shownCode[at]
@@ -85,10 +85,7 @@ const (
 	push32    = 0x7f
 )
 
-// chunks splits code into pieces of 31 bytes and puts one byte before each piece.
-// That byte counts how many bytes at the beginning of the piece are data of a PUSH
-// instruction in an earlier piece. With this byte, a verifier can find the jump
-// destinations in a single chunk (EIP-7864, "Code").
+// chunks splits code into pieces of 31 bytes, each behind one byte (EIP-7864).
 func chunks(code []byte) [][32]byte {
 	out := make([][32]byte, (len(code)+chunkSize-1)/chunkSize)
 	next := 0 // start of the next instruction
@@ -96,6 +93,9 @@ func chunks(code []byte) [][32]byte {
 		start := i * chunkSize
 		end := min(start+chunkSize, len(code))
 		copy(out[i][1:], code[start:end])
+		// The first byte counts how many bytes at the beginning of the piece are
+		// data of a PUSH instruction in an earlier piece. With this byte, a
+		// verifier can find the jump destinations in a single chunk.
 		out[i][0] = byte(min(max(next-start, 0), chunkSize))
 		for next < end {
 			if op := code[next]; op >= push1 && op <= push32 {

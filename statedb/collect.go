@@ -6,16 +6,14 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// codes holds the published code and decides when the store can delete code.
+// codes holds the published code and decides when the store can delete code. The
+// keys of the tree do not show which values are code hashes, so each code has
+// owners among the roots: first the root whose commit has set the code and, when an
+// owner is discarded, the roots that were committed on it. Code without an owner is
+// deleted.
 //
-// The keys of the tree do not show which values are code hashes, so the store
-// cannot find unused code by reading the state. Instead, each code has owners among
-// the roots. The first owner is the root of the commit that set the code. When a
-// root is discarded, the roots that were committed on it become owners of its code.
-// Code without an owner is deleted.
-//
-// There is one exception: when an ancestor of the canonical root is discarded, its code is kept
-// forever. Otherwise the code of the whole history would get a new owner with each block.
+// Code of a discarded ancestor of the canonical root is kept forever. Otherwise the
+// code of the whole history would get a new owner with each block.
 type codes struct {
 	blobs  sorted[codeBlob]    // always shared, so that views can copy it without a lock
 	owners map[common.Hash]int // number of roots that own a code
@@ -26,11 +24,11 @@ func newCodes() codes {
 	return codes{owners: make(map[common.Hash]int), kept: make(map[common.Hash]bool)}
 }
 
-// unkept returns the hashes of the given codes, except for code that the store
-// keeps forever. A new root becomes an owner of these codes, so that they are not
-// deleted while it exists.
+// unkept returns the hashes of the given codes, except code that is kept forever.
 func (c *codes) unkept(code []codeBlob) (hashes []common.Hash) {
 	for _, b := range code {
+		// A new root becomes an owner of this code, so that the code stays while
+		// the root exists.
 		if !c.kept[b.hash] {
 			hashes = append(hashes, b.hash)
 		}
@@ -46,11 +44,11 @@ func (c *codes) unknown(code []codeBlob) []codeBlob {
 	})
 }
 
-// moved calls f for each code whose number of owners changes: with 1 for each root
-// that now needs the code, and with -1 for each root that no longer does. A change
-// may report both for the same root.
+// moved calls f for each code whose number of owners changes.
 func (c *change) moved(roots map[common.Hash]*published, f func(code common.Hash, owners int)) {
 	for root, l := range c.links {
+		// A root with a new link may be reported with both 1 and -1 for the same
+		// code.
 		for _, h := range l.codes {
 			f(h, 1)
 		}
@@ -80,9 +78,9 @@ func (c *codes) dropped(ch *change, roots map[common.Hash]*published) (drop []co
 	return drop
 }
 
-// apply updates the published code and its owners. roots are the published roots
-// before the change.
+// apply updates the published code and its owners.
 func (c *codes) apply(ch *change, roots map[common.Hash]*published) {
+	// roots are the published roots before the change.
 	ch.moved(roots, func(h common.Hash, n int) {
 		if c.owners[h] += n; c.owners[h] == 0 {
 			delete(c.owners, h)

@@ -20,9 +20,8 @@ type Config struct {
 	// Retention is how many previous canonical roots the store keeps. It is at
 	// least 1; 0 means DefaultRetention, and KeepAll means no limit. When the store
 	// discards the oldest of these roots, it also discards every unpinned root that
-	// does not descend from the oldest one that remains. Each kept root takes
-	// memory: about 3 MB for a block of 1,000 random writes in a state of a million
-	// values.
+	// does not descend from the oldest remaining root. Each kept root takes memory:
+	// about 3 MB for a block of 1,000 random writes in a state of a million values.
 	Retention int
 	// Disk makes the store survive a restart. Nil means that the store is in memory only.
 	Disk Disk

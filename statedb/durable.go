@@ -58,9 +58,10 @@ const (
 
 func hashKey(kind byte, h common.Hash) []byte { return append([]byte{kind}, h[:]...) }
 
-// write writes records to the disk. After a failure the contents of the disk are
-// unknown, so all later calls fail without writing.
+// write writes records to the disk.
 func (s *Store) write(records []Record) error {
+	// After a failure the contents of the disk are unknown, so all later calls fail
+	// without writing.
 	if s.broken != nil {
 		return s.broken
 	}
@@ -79,9 +80,7 @@ func (s *Store) write(records []Record) error {
 	return nil
 }
 
-// records returns the disk records that store a change, in the order of writing:
-// first everything except the values of the tree, sorted by key, and then these
-// values.
+// records returns the disk records that store a change, in the order of writing.
 func (s *Store) records(c *change) (records []Record) {
 	add := func(kind byte, h common.Hash, value []byte) {
 		records = append(records, Record{hashKey(kind, h), value})
@@ -115,6 +114,8 @@ func (s *Store) records(c *change) (records []Record) {
 	if c.flat != s.flat || !slices.Equal(c.line, s.line) {
 		records = append(records, s.meta(c.flat, c.line))
 	}
+	// Everything except the values of the tree comes first, sorted by key, and then
+	// these values.
 	slices.SortFunc(records, func(a, b Record) int { return bytes.Compare(a.Key, b.Key) })
 	if c.flat != s.flat {
 		records = appendValues(records, c.values)
@@ -151,9 +152,7 @@ func (l link) encode() []byte {
 	return b
 }
 
-// decodeLink decodes a root record, which tells how the root is related to other
-// roots. The result has no base, because that is stored in the root's write
-// record.
+// decodeLink decodes a root record, which tells how the root is related to others.
 func decodeLink(b []byte) (l link, ok bool) {
 	commits, n := binary.Uvarint(b)
 	if n <= 0 || commits == 0 {
@@ -169,23 +168,26 @@ func decodeLink(b []byte) (l link, ok bool) {
 			*hashes, b = append(*hashes, common.Hash(b[:common.HashLength])), b[common.HashLength:]
 		}
 	}
+	// The result has no base, because the root's write record contains it.
 	return l, len(b) == 0 && len(l.parents) > 0
 }
 
-// encodeWrites returns the value of a write record: the base, each write, and a
-// checksum. A write is encoded as its key, followed by 0 if it deletes the key, or
-// by 1 and the new value.
+// encodeWrites returns the value of a write record: base, writes and checksum.
 func encodeWrites(root, base common.Hash, writes []ubt.Write) []byte {
 	b := make([]byte, 0, 2*common.HashLength+len(writes)*writeSize+checksumSize)
 	b = append(append(b, root[:]...), base[:]...)
 	for i := range writes {
 		w := &writes[i]
+		// A write is its key, followed by 0 if it deletes the key, or by 1 and the
+		// new value.
 		if b = append(b, w.Key[:]...); w.Deleted {
 			b = append(b, 0)
 		} else {
 			b = append(append(b, 1), w.Value[:]...)
 		}
 	}
+	// The checksum also covers the root, which is a part of the record's key and
+	// not of its value.
 	return append(b, checksum(b)...)[common.HashLength:]
 }
 

@@ -24,10 +24,9 @@ const (
 	deletedFlag = 0x20
 )
 
-// metadata returns how many bytes of an encoded entry identify its key: the raw
-// key itself or, for example, an address and a slot. It does not count the entry's
-// first byte, which contains the kind.
+// metadata returns how many bytes of an encoded entry identify its key.
 func (k AccessKind) metadata() int {
+	// The first byte of the entry, which contains the kind, does not count.
 	switch k {
 	case RawAccess:
 		return StemSize + 1
@@ -179,11 +178,11 @@ func (r *reader) take(n int) []byte {
 	return taken
 }
 
-// count reads the number of items that follow, of which each has at least size
-// bytes. It fails if the remaining bytes are too few, so that a forged number
-// cannot make the caller allocate memory.
+// count reads the number of items that follow.
 func (r *reader) count(size int) int {
 	n := binary.BigEndian.Uint32(r.take(4))
+	// Each item has at least size bytes. A number that does not fit into the rest
+	// is forged, and must not make the caller allocate memory.
 	if r.err == nil && uint64(n) > uint64(len(r.rest)/size) {
 		r.err = fmt.Errorf("%w: %d items of at least %d bytes in %d bytes", ErrWitness, n, size, len(r.rest))
 	}

@@ -85,9 +85,7 @@ func (e *exporter) write(parts ...[]byte) {
 	}
 }
 
-// exported returns what Export writes: the tree of a root, and the code that its
-// state may need, in the order of the hashes. That is the code of the root and its
-// ancestors, and the code that the store keeps forever.
+// exported returns what Export writes: the tree of a root, and its code.
 func (s *Store) exported(root common.Hash) (at place, code [][]byte, err error) {
 	if at, err = s.place(root); err != nil {
 		return at, nil, err
@@ -104,6 +102,8 @@ func (s *Store) exported(root common.Hash) (at place, code [][]byte, err error) 
 		}
 	}
 	for b := range s.code.blobs.all {
+		// The state may need the code of the root and its ancestors, and code that
+		// is kept forever.
 		if needed[b.hash] || s.code.kept[b.hash] {
 			code = append(code, b.code)
 		}

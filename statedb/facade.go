@@ -52,14 +52,13 @@ func (f *Facade) CopyForPhase2() *Facade {
 	return &Facade{View: f.View.CopyForPhase2(), clone: true, errors: f.errors}
 }
 
-// guard protects the node's state from a clone, which is a copy of the node's
-// facade. On a clone, it returns ErrClone with the option CloneErrors, and
-// otherwise panics. call is the name of the method, for the error.
+// guard returns an error or panics if the facade is a clone.
 func (f *Facade) guard(call string) error {
 	if !f.clone {
 		return nil
 	}
 	err := fmt.Errorf("%w: %s on root %s", ErrClone, call, f.ActiveRoot())
+	// With the option CloneErrors, the host handles the error.
 	if !f.errors {
 		panic(err)
 	}
@@ -76,8 +75,9 @@ func (f *Facade) SetCanonicalRoot(root common.Hash) error {
 }
 
 // CommitAsCanonical commits the staged writes and makes the new root canonical. If
-// the commit succeeds but the second step fails, the new root is published and the
-// view reads from it. On a clone, CommitAsCanonical panics or returns ErrClone.
+// the commit succeeds but the root cannot be made canonical, the root is published
+// and the view reads from it. On a clone, CommitAsCanonical panics or returns
+// ErrClone.
 func (f *Facade) CommitAsCanonical() (common.Hash, error) {
 	if err := f.guard("CommitAsCanonical"); err != nil {
 		return common.Hash{}, err

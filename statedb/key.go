@@ -46,28 +46,29 @@ func treeKey(a common.Address, treeIndex [32]byte, sub byte) (k Key) {
 	return k
 }
 
-// embed returns the first 31 bytes of all keys of one part of an account, such as
-// its header or a group of 256 storage slots. They come from a hash over twelve
-// zero bytes, the address, and the tree index, which is the number of the part.
+// embed returns the first 31 bytes of all keys of one part of an account.
 func embed(a common.Address, treeIndex [32]byte) [StemSize]byte {
+	// A part is, for example, the header or a group of 256 storage slots, and the
+	// tree index is its number. The hash covers twelve zero bytes, the address and
+	// the tree index.
 	sum := hasher.Inner(common.BytesToHash(a[:]), treeIndex)
 	return [StemSize]byte(sum[:StemSize])
 }
 
-// storageKey returns the key of a storage slot. The first 64 slots are in the
-// header of the account. Every other slot is at the position 256^31 + slot. For
-// slots from 0xff00… on, this sum has 33 bytes. Its top byte must not be lost,
-// because the slot would otherwise be a part of the header, and a contract could
-// write its own balance.
+// storageKey returns the key of a storage slot.
 func storageKey(a common.Address, slot common.Hash) Key {
+	// The first 64 slots are in the header of the account.
 	if slot == (common.Hash{31: slot[31]}) && slot[31] < headerSlots {
 		return headerKey(a, headerStorageIndex+slot[31])
 	}
-	// The tree index is the sum without its last byte: the slot shifted right
-	// by one byte, plus 256^30.
+	// Every other slot is at the position 256^31 + slot. The tree index is this sum
+	// without its last byte.
 	var index [32]byte
 	copy(index[1:], slot[:StemSize])
 	index[1]++
+	// For slots from 0xff00… on, the sum has 33 bytes. If its top byte were lost,
+	// the slot would be a part of the header, and a contract could write its own
+	// balance.
 	if index[1] == 0 {
 		index[0] = 1
 	}

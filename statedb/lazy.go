@@ -19,8 +19,7 @@ type lazyTree struct {
 	mu   sync.Mutex
 	tree ubt.Tree
 	// base and writes describe a tree that was not computed yet: the tree of base
-	// after these writes. base is nil once the tree is computed. While it is set,
-	// the base stays readable here even if its root was discarded.
+	// after these writes. base is nil once the tree is computed.
 	base   *lazyTree
 	writes []ubt.Write
 }
@@ -28,17 +27,16 @@ type lazyTree struct {
 // ready returns the lazyTree of a tree that is already computed.
 func ready(tree ubt.Tree) *lazyTree { return &lazyTree{root: tree.Root(), tree: tree} }
 
-// get returns the tree, and computes it on the first call. It goes back to the
-// nearest base whose tree is computed, and applies all writes since then at once.
-// The cost therefore depends on the number of different keys that were written, not
-// on the number of roots in between. The error wraps ErrCorrupt if the writes lead
-// to another root.
+// get returns the tree, and computes it on the first call.
 func (t *lazyTree) get() (ubt.Tree, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.base == nil {
 		return t.tree, nil
 	}
+	// Go back to the nearest base whose tree is computed, and apply all writes
+	// since then at once. The cost then depends on the number of different keys,
+	// not on the number of roots in between.
 	sets := [][]ubt.Write{t.writes}
 	tree, base, writes := t.base.peek()
 	for base != nil {
@@ -53,9 +51,9 @@ func (t *lazyTree) get() (ubt.Tree, error) {
 	return tree, nil
 }
 
-// peek returns the tree if it is computed, and otherwise the base and the writes
-// that lead to it. It waits while another goroutine computes the tree.
+// peek returns the tree if it is computed, and otherwise its base and writes.
 func (t *lazyTree) peek() (tree ubt.Tree, base *lazyTree, writes []ubt.Write) {
+	// This waits while another goroutine computes the tree.
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.tree, t.base, t.writes
@@ -68,8 +66,7 @@ func (t *lazyTree) set(tree ubt.Tree) {
 	t.tree, t.base, t.writes = tree, nil, nil
 }
 
-// merged combines sets of writes into one set with the same effect. The first set
-// is the newest, so its values win.
+// merged combines sets of writes into one set with the same effect.
 func merged(sets [][]ubt.Write) []ubt.Write {
 	if len(sets) == 1 {
 		return sets[0]
@@ -81,6 +78,7 @@ func merged(sets [][]ubt.Write) []ubt.Write {
 	all, seen := make([]ubt.Write, 0, most), make(map[Key]bool, most)
 	for _, writes := range sets {
 		for i := range writes {
+			// The first set is the newest, so its values win.
 			if w := &writes[i]; !seen[w.Key] {
 				seen[w.Key] = true
 				all = append(all, *w)

@@ -62,9 +62,10 @@ func (l *loader) fail(format string, args ...any) {
 	}
 }
 
-// record adds one record of the disk to the store. It keeps errors for finish
-// instead of returning them, because Disk.Read might hide them in another error.
+// record adds one record of the disk to the store.
 func (l *loader) record(key, value []byte) error {
+	// Errors are kept in l.bad for finish, because Disk.Read might hide a returned
+	// error.
 	if l.bad != nil || len(key) == 0 {
 		return nil
 	}
@@ -137,8 +138,8 @@ func (l *loader) meta(b []byte) {
 	}
 }
 
-// finish checks that the values on the disk have the root that the disk names, and that the trees
-// of all other roots can be derived from them. It returns the first error that was found.
+// finish checks that the records of the disk fit together, and returns the first
+// error.
 func (l *loader) finish() error {
 	var err error
 	if l.tree, err = l.builder.Tree(); err != nil {
@@ -183,8 +184,7 @@ func (l *loader) finish() error {
 	return l.bad
 }
 
-// checkCode counts the roots that own each code. It fails if the disk has code
-// without an owner that is not kept forever, or lacks code that is owned or kept.
+// checkCode counts the roots that own each code, and compares with the stored code.
 func (l *loader) checkCode() {
 	c := &l.store.code
 	for _, p := range l.store.roots {
@@ -207,8 +207,7 @@ func (l *loader) checkCode() {
 	}
 }
 
-// checkParents checks that the roots on the disk form a history: all parents must
-// exist, and the first parents of each root must lead back to the empty root.
+// checkParents checks that the roots on the disk form a history.
 func (l *loader) checkParents() {
 	descends := map[common.Hash]bool{EmptyRoot: true}
 	for root, p := range l.store.roots {
@@ -217,6 +216,7 @@ func (l *loader) checkParents() {
 			return
 		}
 		var line []common.Hash
+		// The first parents of each root must lead back to the empty root.
 		for r := root; !descends[r]; r = l.store.roots[r].parents[0] {
 			if line = append(line, r); l.store.roots[r] == nil || len(line) > len(l.store.roots) {
 				l.fail("root %s does not descend from the empty root: %s is missing or an ancestor of itself", root, r)
@@ -229,11 +229,11 @@ func (l *loader) checkParents() {
 	}
 }
 
-// add adds a root that was read from the disk to the store. The disk stores a root
-// as the writes on another root, its base, so add first adds the base, the base of
-// the base, and so on.
+// add adds a root that was read from the disk to the store.
 func (l *loader) add(root common.Hash) {
 	var chain []common.Hash
+	// The disk stores a root as the writes on another root, its base, so the base,
+	// the base of the base, and so on must be added first.
 	for l.store.roots[root] == nil {
 		base, hasWrites := l.bases[root]
 		if _, ok := l.links[root]; !ok || !hasWrites || len(chain) > len(l.links) {

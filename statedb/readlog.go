@@ -33,7 +33,7 @@ func (s *sorted[T]) copy() sorted[T] {
 	return *s
 }
 
-// tree returns the tree of the set for reading, or nil if the set has none.
+// tree returns the tree of the set for reading, or nil without items.
 func (s *sorted[T]) tree() *btree.BTreeG[T] {
 	if s.own == nil && s.base != nil {
 		return s.base.tree
@@ -90,9 +90,9 @@ func (s *sorted[T]) all(yield func(T) bool) {
 type logged[T any] struct {
 	what T
 	seq  int
-	// named is not 0 if the key was first read as a raw key and later again as,
-	// for example, a storage slot. The log counts such second reads from 1, so
-	// that rewind can undo the newest of them.
+	// named is not 0 if the key was first read as a raw key and later, for example,
+	// as a storage slot. The log numbers these second reads from 1, so that rewind
+	// can undo the newest of them.
 	named int
 }
 
@@ -111,8 +111,7 @@ type readLog struct {
 
 func (r *readLog) copy() readLog { return readLog{r.byKey.copy(), r.code.copy(), r.named} }
 
-// add logs that a key was read. If the log has the key only as a raw key, add
-// stores the more specific kind, address and slot of the new read.
+// add logs that a key was read.
 func (r *readLog) add(a Access, transaction int) {
 	entry := logged[Read]{what: Read{a, transaction}, seq: r.byKey.len()}
 	before, known := r.byKey.get(entry)
@@ -120,6 +119,8 @@ func (r *readLog) add(a Access, transaction int) {
 	case !known:
 		r.byKey.put(entry, readLess)
 	case before.what.Kind == RawAccess && a.Kind != RawAccess:
+		// The log has only the raw key, so store the more specific kind, address
+		// and slot of this read.
 		r.named++
 		before.what.Access, before.named = a, r.named
 		r.byKey.put(before, readLess)
@@ -153,10 +154,7 @@ type ReadMark struct{ keys, codes, named int }
 
 func (r *readLog) mark() ReadMark { return ReadMark{r.byKey.len(), r.code.len(), r.named} }
 
-// rewind removes the reads after the mark m, for example because the transaction
-// that made them was left out of the block. A key that was logged as a raw key
-// before the mark, and with its address and slot only afterwards, becomes a raw
-// key again.
+// rewind removes the reads after the mark m.
 func (r *readLog) rewind(m ReadMark) {
 	cut(&r.byKey, m.keys, readLess)
 	cut(&r.code, m.codes, codeLess)
@@ -165,6 +163,8 @@ func (r *readLog) rewind(m ReadMark) {
 	}
 	var late []logged[Read]
 	for l := range r.byKey.all {
+		// At the mark the key was a raw key, and its address and slot were not
+		// known.
 		if l.named > m.named {
 			late = append(late, l)
 		}

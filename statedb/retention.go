@@ -10,22 +10,20 @@ import (
 // roots retention deletes. The base is needed to derive the root's tree from the
 // disk.
 type link struct {
-	// parents are the different roots on which this root was committed, in the order of the
-	// commits. When a parent is discarded, the parents of that parent replace it in the list.
-	// Following the first parents always leads to the empty root, which has none.
+	// parents are the different roots on which this root was committed, in the
+	// order of the commits. When a parent is discarded, its own parents replace it.
+	// The first parents always lead to the empty root.
 	parents []common.Hash
-	// commits is the number of commits that have led to this root, minus those that Discard has
-	// taken back.
+	// commits is the number of commits that led to this root, minus those that
+	// Discard took back.
 	commits uint64
-	// codes are the hashes of the code that this root owns, so that the code is not deleted while
-	// the root exists. A root owns the code that its commits have set, and inherits the code of
-	// discarded ancestors. The hashes are in ascending order.
+	// codes are the hashes of the code that this root owns, ascending. A root owns
+	// the code that its commits have set, and inherits the code of discarded
+	// ancestors.
 	codes []common.Hash
 	// base is the root on which the disk stores this root: the tree of base, after
-	// the write set on the disk, is the tree of this root. Following the bases
-	// leads to the empty root or to the flat root, whose values are stored
-	// completely and which is its own base. The disk stores the base in the record
-	// of the write set.
+	// the write set on the disk, is the tree of this root. The flat root is its own
+	// base, because its values are stored completely.
 	base common.Hash
 }
 
@@ -33,9 +31,7 @@ func (l link) equal(o link) bool {
 	return l.commits == o.commits && l.base == o.base && slices.Equal(l.parents, o.parents) && slices.Equal(l.codes, o.codes)
 }
 
-// again returns the link of a root that was committed once more, because another
-// commit had the same result. parent is the root on which that commit was made,
-// and code is the code that it has set.
+// again returns the link of a root that was committed once more, on parent.
 func (l link) again(root, parent common.Hash, code []common.Hash) link {
 	l.commits++
 	if parent != root && !slices.Contains(l.parents, parent) {
@@ -55,14 +51,13 @@ func union(a, b []common.Hash) []common.Hash {
 	return slices.Compact(both)
 }
 
-// retire decides what retention keeps after root has become canonical. line
-// contains the canonical roots to keep, at most as many as Config.Retention
-// allows. gone contains the roots to discard, which retire marks as leaving. The
-// caller must hold both locks.
+// retire decides which roots retention keeps after root has become canonical.
 func (s *Store) retire(root common.Hash) (line, gone []common.Hash) {
 	if s.cfg.Retention == KeepAll { // the line must not grow
 		return []common.Hash{root}, nil
 	}
+	// The caller holds both locks. line contains the canonical roots to keep, and
+	// gone the roots to discard.
 	line = append(slices.DeleteFunc(slices.Clone(s.line), func(r common.Hash) bool { return r == root }), root)
 	if len(line) <= s.cfg.Retention+1 {
 		return line, nil
@@ -101,8 +96,8 @@ func (s *Store) descendants(roots []common.Hash) map[common.Hash]bool {
 	return reach(roots, func(r common.Hash) []common.Hash { return children[r] })
 }
 
-// reach returns all roots that can be reached by calling next repeatedly,
-// including the given roots. For example, next can return a root's parents.
+// reach returns the given roots and all roots to which next leads, for example
+// parents.
 func reach(roots []common.Hash, next func(common.Hash) []common.Hash) map[common.Hash]bool {
 	found := map[common.Hash]bool{}
 	for todo := slices.Clone(roots); len(todo) > 0; {
@@ -115,13 +110,11 @@ func reach(roots []common.Hash, next func(common.Hash) []common.Hash) map[common
 	return found
 }
 
-// relink adds to the change the new links of the roots that remain when the roots
-// in left are deleted. A root needs a new link if one of its parents or its base
-// is deleted, or if the flat root moves. relink also decides which code is kept
-// forever. The error wraps ErrCorrupt.
+// relink adds to the change the new links of the roots that remain.
 func (s *Store) relink(c *change, left map[common.Hash]bool) (err error) {
 	below := s.ancestors(c.canonical)
 	for _, root := range c.gone {
+		// Code of a discarded ancestor of the canonical root is kept forever.
 		if below[root] {
 			c.keep = union(c.keep, s.roots[root].codes)
 		}
@@ -133,6 +126,7 @@ func (s *Store) relink(c *change, left map[common.Hash]bool) (err error) {
 			continue
 		}
 		l := p.link
+		// A deleted parent is replaced by its own parents that remain.
 		if slices.ContainsFunc(l.parents, func(r common.Hash) bool { return left[r] }) {
 			var passed []common.Hash
 			l.parents, passed = s.surviving(root, left)
@@ -147,6 +141,7 @@ func (s *Store) relink(c *change, left map[common.Hash]bool) (err error) {
 			continue
 		}
 		c.links[root] = l
+		// With another base, the root needs another write set.
 		if l.base != p.base && l.base != root && s.cfg.Disk != nil {
 			if c.writes[root], err = s.lead(l.base, root); err != nil {
 				return err
@@ -156,15 +151,14 @@ func (s *Store) relink(c *change, left map[common.Hash]bool) (err error) {
 	return nil
 }
 
-// nextBase returns the base of a root after the roots in left are deleted: the
-// nearest of its former bases that remains. If none remains, the root is older than
-// everything else that is kept, for example because it is pinned. Its base is then
-// the canonical root, which stays the longest, so that the write set of the old
-// root is rarely written again.
+// nextBase returns the base of a root after the roots in left are deleted.
 func (s *Store) nextBase(root common.Hash, c *change, left map[common.Hash]bool) common.Hash {
 	switch root {
 	case c.flat:
 		return c.flat
+	// This root is older than everything else that is kept, for example because it
+	// is pinned. The canonical root stays the longest, so the write set on it is
+	// rarely written again.
 	case s.flat:
 		return c.canonical
 	}
@@ -178,9 +172,7 @@ func (s *Store) nextBase(root common.Hash, c *change, left map[common.Hash]bool)
 	return base
 }
 
-// surviving returns the parents of a root after the roots in left are deleted. A
-// deleted parent is replaced by its own surviving parents. passed contains the
-// deleted ancestors that were replaced in this way.
+// surviving returns the parents of a root after the roots in left are deleted.
 func (s *Store) surviving(root common.Hash, left map[common.Hash]bool) (parents, passed []common.Hash) {
 	seen := map[common.Hash]bool{root: true}
 	var climb func(common.Hash)
@@ -189,6 +181,7 @@ func (s *Store) surviving(root common.Hash, left map[common.Hash]bool) (parents,
 			switch {
 			case seen[parent]:
 				continue
+			// A deleted parent is replaced by its own surviving parents.
 			case left[parent]:
 				seen[parent] = true
 				passed = append(passed, parent)

@@ -265,12 +265,7 @@ func (s *Store) Discard(root common.Hash) error {
 	return s.move(s.canonical, line, []common.Hash{root})
 }
 
-// publish turns the result of a view's commit into a published root. parent is the
-// view's root; tree, writes and code are the result. A root that already exists
-// gets one more commit, and another parent if parent is new. publish returns the
-// root with the tree and the code that the view reads from now on. If it returns
-// an error, nothing has changed. The error wraps ErrUnknownRoot if parent was
-// discarded, or ErrDisk.
+// publish turns the result of a view's commit into a published root.
 func (s *Store) publish(parent common.Hash, tree ubt.Tree, writes []ubt.Write, code []codeBlob) (place, error) {
 	root := tree.Root()
 	s.writing.Lock()
@@ -292,6 +287,8 @@ func (s *Store) publish(parent common.Hash, tree ubt.Tree, writes []ubt.Write, c
 			c.fresh = p
 		}
 		p.tree.set(tree)
+		// A root that already exists gets one more commit, and another parent if
+		// parent is new.
 		c.links[root] = p.again(root, parent, s.code.unkept(code))
 		c.code = s.code.unknown(code)
 	}

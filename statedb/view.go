@@ -154,11 +154,11 @@ func (v *View) read(a Access) (value [32]byte, ok bool) {
 	return value, ok
 }
 
-// use returns how the execution used a key, according to the witness of a
-// stateless view: read, set or deleted. It returns nil if the witness does not
-// list the key, so that the view must not touch the key.
+// use returns how the execution used a key, according to a stateless view's
+// witness.
 func (v *View) use(k Key) *ubt.Use {
 	at, listed := slices.BinarySearchFunc(v.shown, k, func(u ubt.Use, k Key) int { return u.Key.Compare(k) })
+	// The view must not touch a key that the witness does not list.
 	if !listed {
 		return nil
 	}
@@ -169,10 +169,9 @@ func (v *View) write(a Access, value [32]byte) {
 	v.stage(Write{Access: a, Value: value})
 }
 
-// stage adds a write to the staged writes, in place of an earlier write to the
-// same key. If the earlier write has a specific kind, such as storage, and the new
-// one only a raw key, the specific kind stays.
+// stage adds a write, in place of an earlier write to the same key.
 func (v *View) stage(w Write) {
+	// If the earlier write has a specific kind, such as storage, that kind stays.
 	if w.Kind == RawAccess {
 		if before, again := v.staged.get(w); again {
 			w.Access = before.Access
@@ -247,10 +246,10 @@ func (v *View) applied() (tree ubt.Tree, writes []ubt.Write, err error) {
 	return tree, writes, err
 }
 
-// mayWrite reports whether a stateless view may make a write: its witness must
-// list the key as set or as deleted, like the write.
+// mayWrite reports whether a stateless view may make a write.
 func (v *View) mayWrite(w *Write) bool {
 	u := v.use(w.Key)
+	// The witness must list the key as set or as deleted, like the write.
 	return u != nil && u.Sets != w.Deleted && u.Deletes == w.Deleted
 }
 

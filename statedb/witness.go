@@ -88,7 +88,6 @@ func (v *View) Witness() (*Witness, error) {
 }
 
 // codeHashes returns the code hashes of all accounts in the entries, ascending.
-// Code in a witness must have one of these hashes.
 func (w *Witness) codeHashes(tree ubt.Tree) []common.Hash {
 	n := 0
 	for i := range w.Entries {
@@ -150,9 +149,7 @@ func Verify(w *Witness, preRoot common.Hash, writes []Write) (postRoot common.Ha
 	return after.Root(), nil
 }
 
-// open checks a witness, except for its writes, against the root before the
-// execution. It returns the part of the tree that the witness proves, and how each
-// key is used.
+// open checks a witness, except its writes, against the root before the execution.
 func (w *Witness) open(preRoot common.Hash) (ubt.Tree, []ubt.Use, error) {
 	if w == nil || w.Proof == nil {
 		return ubt.Tree{}, nil, fmt.Errorf("%w: no proof", ErrWitness)
@@ -173,8 +170,7 @@ func (w *Witness) open(preRoot common.Hash) (ubt.Tree, []ubt.Use, error) {
 	return tree, uses, w.checkCode(tree)
 }
 
-// check returns an error if the entry's key does not follow from its other fields,
-// or if its flags contradict each other.
+// check returns an error if the entry's fields contradict each other.
 func (e *Entry) check() error {
 	switch {
 	case e.Kind > CodeChunkAccess:
@@ -188,8 +184,7 @@ func (e *Entry) check() error {
 }
 
 // checkCode checks that each code in a witness belongs to an account in its
-// entries, because otherwise nothing proves that the code is in the state. The
-// codes must be in ascending order of their hashes.
+// entries.
 func (w *Witness) checkCode(tree ubt.Tree) error {
 	if len(w.Code) == 0 {
 		return nil
@@ -200,6 +195,7 @@ func (w *Witness) checkCode(tree ubt.Tree) error {
 		h := keccak(code)
 		_, isBound := slices.BinarySearchFunc(bound, h, common.Hash.Cmp)
 		switch {
+		// Without such an account, nothing proves that the code is in the state.
 		case len(code) == 0 || !isBound:
 			return fmt.Errorf("%w: code %s belongs to no account in the witness", ErrWitness, h)
 		case i > 0 && last.Cmp(h) >= 0:
@@ -210,9 +206,7 @@ func (w *Witness) checkCode(tree ubt.Tree) error {
 	return nil
 }
 
-// changes checks that the writes are exactly those that the entries list, and
-// returns them for package ubt. It allocates the result only after all writes have
-// passed, so that a forged witness costs little.
+// changes checks that the writes are those that the entries list, and returns them.
 func (w *Witness) changes(writes []Write) ([]ubt.Write, error) {
 	listed := 0
 	for i := range w.Entries {
@@ -237,6 +231,8 @@ func (w *Witness) changes(writes []Write) ([]ubt.Write, error) {
 			next++
 		}
 	}
+	// Allocate the result only after all writes have passed, so that a forged
+	// witness costs little.
 	changes := make([]ubt.Write, len(writes))
 	for i, at := range order {
 		changes[i] = ubt.Write{Key: writes[at].Key, Value: writes[at].Value, Deleted: writes[at].Deleted}

@@ -15,12 +15,12 @@ import (
 // A host that imports JAM blocks itself needs no feed: it can call the builder directly.
 type ChainFeed interface {
 	// Follow delivers blocks and finality to a sink until ctx ends, and then
-	// returns ctx's error. It returns another error if it cannot continue, because
-	// a missing block is no longer available or the sink refused a block.
+	// returns ctx's error. Follow returns another error if it cannot continue,
+	// because a missing block is no longer available or the sink refused a block.
 	//
-	// Follow delivers parents before their children. It delivers every block of
-	// each chain that it reports as best or final, even if it loses its connection
-	// in between. It calls the sink from one goroutine at a time.
+	// Follow delivers parents before their children, and calls the sink from one
+	// goroutine at a time. Even if the connection is lost in between, the sink gets
+	// every block of each chain that Follow reports as best or final.
 	Follow(ctx context.Context, to ChainSink) error
 }
 
@@ -45,12 +45,12 @@ type FeedHealth struct {
 	FailingSince time.Time
 	// LastError is the error of the last attempt; nil if the attempt succeeded.
 	LastError error
-	// Contradictions is how often the feed has refused an answer of a node,
-	// because the node contradicted itself or the delivered blocks, or could not
-	// connect its blocks to them. A node that restarts does so for a while. Many
-	// contradictions of a node that has not restarted show that it is faulty or
-	// lies. LastContradiction is the newest contradiction, or nil if there is
-	// none. It wraps ErrContradiction.
+	// Contradictions is how often the feed has refused a node's answer, because the
+	// answer contradicted the node's other answers or the delivered blocks, or
+	// because the node could not connect its blocks to them. A node that restarts
+	// contradicts itself for a while. Many contradictions without a restart show
+	// that the node is faulty or lies. LastContradiction is the newest
+	// contradiction, which wraps ErrContradiction, or nil if there is none.
 	Contradictions    int
 	LastContradiction error
 	// LastSuccess is the time of the last successful attempt, after which the feed

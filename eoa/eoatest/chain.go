@@ -248,8 +248,7 @@ func (c *Chain) wait(tx *types.Transaction) {
 	c.pool[from][tx.Nonce()] = tx
 }
 
-// include adds a block with the transactions from the pool that follow without a
-// gap and pay the base fee.
+// include adds a block with those pooled transactions that can be executed now.
 func (c *Chain) include() {
 	var senders []common.Address
 	for a := range c.pool {
@@ -281,8 +280,7 @@ func (c *Chain) include() {
 	}
 }
 
-// count returns the account's transaction count after the first n blocks; n is
-// at least 1.
+// count returns the account's transaction count after the first n blocks.
 func (c *Chain) count(a common.Address, n int) uint64 { return c.blocks[n-1].counts[a] }
 
 // trouble contains the faults that were drawn at random for one call: an error
@@ -425,9 +423,7 @@ func (c *Chain) Count(a common.Address, height uint64) uint64 {
 	return c.count(a, min(int(height)+1, len(c.blocks)))
 }
 
-// use raises the transaction counts for an included transaction: first the count of
-// the sender, and then that of the authority of each valid authorization
-// (EIP-7702).
+// use raises the transaction counts for an included transaction.
 func (c *Chain) use(counts map[common.Address]uint64, tx *types.Transaction) {
 	counts[c.sender(tx)]++
 	for _, auth := range tx.SetCodeAuthorizations() {
@@ -438,8 +434,7 @@ func (c *Chain) use(counts map[common.Address]uint64, tx *types.Transaction) {
 	}
 }
 
-// user returns the hash of the account's transaction with a nonce, or zero if there
-// is none.
+// user returns the hash of the account's transaction with a nonce, or zero.
 func (c *Chain) user(a common.Address, nonce uint64) common.Hash {
 	for _, b := range c.blocks {
 		for _, tx := range b.txs {

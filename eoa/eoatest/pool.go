@@ -25,8 +25,8 @@ var refusals = []string{
 	"intrinsic gas too low: gas 21000, minimum needed 21064",
 }
 
-// take adds a transaction to the pool. If a rule forbids that, take returns the
-// message with which go-ethereum refuses the transaction.
+// take adds a transaction to the pool, or returns the message of go-ethereum's
+// refusal.
 func (c *Chain) take(raw []byte) string {
 	tx := new(types.Transaction)
 	if err := tx.UnmarshalBinary(raw); err != nil {
@@ -67,8 +67,7 @@ func (c *Chain) take(raw []byte) string {
 	return ""
 }
 
-// outbids reports whether tx may replace old: all its prices must be at least 10
-// percent higher, or twice as high for blob transactions.
+// outbids reports whether tx may replace old in the pool.
 func outbids(old, tx *types.Transaction) bool {
 	if tx.Type() != types.BlobTxType {
 		return dearer(old.GasFeeCap(), tx.GasFeeCap(), 110) && dearer(old.GasTipCap(), tx.GasTipCap(), 110)
@@ -89,9 +88,7 @@ func (c *Chain) paysBlobs(tx *types.Transaction) bool {
 	return tx.Type() != types.BlobTxType || tx.BlobGasFeeCap().Cmp(new(big.Int).SetUint64(c.blobFee)) >= 0
 }
 
-// blobPool checks the rules of the two pools: an account may be in only one pool at
-// a time, and the blob pool allows no gaps. It returns the message with which tx is
-// refused, or an empty text.
+// blobPool returns the message if the rules of the two pools refuse tx.
 func (c *Chain) blobPool(from common.Address, tx *types.Transaction) string {
 	blobs := tx.Type() == types.BlobTxType
 	for _, other := range c.pool[from] {
@@ -115,8 +112,7 @@ func (c *Chain) blobPool(from common.Address, tx *types.Transaction) string {
 	return badSidecar(tx)
 }
 
-// badSidecar returns a message about the first fault in the blobs of tx, or an
-// empty text if there is none.
+// badSidecar returns a message about the first fault in the blobs of tx.
 func badSidecar(tx *types.Transaction) string {
 	s := tx.BlobTxSidecar()
 	if s == nil {

@@ -15,10 +15,10 @@ import (
 	"github.com/jamq/jamq/eoa"
 )
 
-// checkID returns an error unless the node is on the chain of Options.ChainID. It
-// asks the node before the first call, and again after a failed call, because a new
-// connection may lead to another node.
+// checkID returns an error unless the node is on the chain of Options.ChainID.
 func (c *Chain) checkID(ctx context.Context) error {
+	// The node is asked again after a failed call, because a new connection may
+	// lead to another node.
 	if c.o.ChainID == 0 || c.proven.Load() {
 		return nil
 	}
@@ -37,9 +37,7 @@ func (c *Chain) checkID(ctx context.Context) error {
 	return nil
 }
 
-// batch makes calls, split into as many batches as the node's limit requires. The
-// error of a single call is stored in that call. If the node asked the caller to
-// wait, the returned error wraps an eoa.BusyError.
+// batch makes calls, split into as many batches as the node's limit requires.
 func (c *Chain) batch(ctx context.Context, calls []rpc.BatchElem) error {
 	if err := c.checkID(ctx); err != nil {
 		return err
@@ -53,6 +51,8 @@ func (c *Chain) batch(ctx context.Context, calls []rpc.BatchElem) error {
 			n, halved = len(part)/2, true
 			continue
 		}
+		// The error of a single call is stored in that call, and is no error of the
+		// batch.
 		if err != nil {
 			return err
 		}
@@ -64,9 +64,9 @@ func (c *Chain) batch(ctx context.Context, calls []rpc.BatchElem) error {
 	return nil
 }
 
-// limit returns the number of calls to put into a batch: the number that the node is
-// known to accept, and Options.MaxBatch until that is known.
+// limit returns how many calls go into a batch.
 func (c *Chain) limit() int {
+	// The node has refused a larger batch, and is known to accept this many calls.
 	if found := int(c.most.Load()); found > 0 {
 		return min(found, c.o.MaxBatch)
 	}
@@ -91,22 +91,19 @@ func (c *Chain) once(ctx context.Context, calls []rpc.BatchElem) error {
 	return fmt.Errorf("ethchain: %w", err)
 }
 
-// isTooLarge reports whether the node has probably refused a batch because it had
-// too many calls. Nodes and gateways report this in several ways:
-//
-//   - with an HTTP status
-//   - with a single error object instead of a list
-//   - with an error for the first call and no answer to the others, as go-ethereum
-//     does
+// isTooLarge reports whether the node has probably refused a batch for its size.
 func isTooLarge(err error, calls []rpc.BatchElem) bool {
 	var status rpc.HTTPError
 	var notList *json.UnmarshalTypeError
 	switch {
+	// Some gateways refuse with an HTTP status.
 	case errors.As(err, &status):
 		return status.StatusCode == http.StatusRequestEntityTooLarge || status.StatusCode == http.StatusBadRequest && strings.Contains(strings.ToLower(string(status.Body)), "batch")
+	// Others return a single error object instead of a list.
 	case err != nil:
 		return errors.As(err, &notList)
 	}
+	// go-ethereum returns an error for the first call, and no answer to the others.
 	for i := range calls[1:] {
 		if !errors.Is(calls[1+i].Error, rpc.ErrMissingBatchResponse) {
 			return false

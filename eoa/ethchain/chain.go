@@ -201,9 +201,9 @@ func (c *Chain) Ask(ctx context.Context, q eoa.Questions) (eoa.Answers, error) {
 }
 
 // ask makes calls, and lowers out.Number to the height of the node's newest block.
-// It asks for the height first, usually in the same batch, so that the node that
-// answers the calls has at least that block.
 func (c *Chain) ask(ctx context.Context, out *eoa.Answers, calls []rpc.BatchElem) error {
+	// Ask for the height first, usually in the same batch, so that the node that
+	// answers the calls has at least that block.
 	var head hexutil.Uint64
 	batch := append([]rpc.BatchElem{call(&head, "eth_blockNumber")}, calls...)
 	if err := c.batch(ctx, batch); err != nil {
@@ -257,7 +257,7 @@ func (r *receipt) details(out *eoa.Receipt) {
 	}
 }
 
-// note adds the receipt of tx to the answers. If r is nil, tx is in no block.
+// note adds the receipt of tx to the answers; nil means no block.
 func note(out *eoa.Answers, tx common.Hash, r *receipt) {
 	switch {
 	case r == nil:
@@ -271,10 +271,11 @@ func note(out *eoa.Answers, tx common.Hash, r *receipt) {
 	}
 }
 
-// blockwise fetches the receipt of the first transaction, and then the receipts of
-// all transactions in the same block with one call. It returns the transactions
-// whose receipts are still missing.
+// blockwise fetches the receipts of one block, and returns the transactions that
+// are left.
 func (c *Chain) blockwise(ctx context.Context, out *eoa.Answers, txs []common.Hash) ([]common.Hash, error) {
+	// Fetch the receipt of the first transaction, and then all receipts of its
+	// block with one call.
 	var first *receipt
 	calls := []rpc.BatchElem{call(&first, "eth_getTransactionReceipt", txs[0])}
 	if err := c.ask(ctx, out, calls); err != nil {

@@ -43,10 +43,9 @@ func isBusy(status int) bool {
 	return status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable
 }
 
-// retryAfter parses a Retry-After header, which is a number of seconds or a date
-// (RFC 9110, section 10.2.3). It returns 0 if the header is malformed or the date
-// has passed.
+// retryAfter parses a Retry-After header (RFC 9110, section 10.2.3).
 func retryAfter(text string, now time.Time) time.Duration {
+	// The header is a number of seconds or a date.
 	if seconds, err := strconv.ParseUint(text, 10, 64); err == nil || errors.Is(err, strconv.ErrRange) {
 		return time.Duration(min(seconds, uint64(maxWait/time.Second))) * time.Second
 	}

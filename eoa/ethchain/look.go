@@ -32,9 +32,7 @@ type lookAnswers struct {
 	code                  hexutil.Bytes
 }
 
-// calls returns the calls that a Look consists of. The first needed of them must
-// succeed, and the others are optional. Look relies on the order: the first
-// optional call asks for the tip, and the last one for the price of blobs.
+// calls returns the calls of a Look; the first needed of them must succeed.
 func (got *lookAnswers) calls(o *Options, a common.Address) (calls []rpc.BatchElem, needed int) {
 	calls = []rpc.BatchElem{
 		call(&got.latest, "eth_getBlockByNumber", "latest", false),
@@ -44,6 +42,8 @@ func (got *lookAnswers) calls(o *Options, a common.Address) (calls []rpc.BatchEl
 		calls = append(calls, call(&got.finalized, "eth_getBlockByNumber", "finalized", false), call(&got.final, "eth_getTransactionCount", a, "finalized"))
 	}
 	needed = len(calls)
+	// Look relies on the order of the optional calls: the tip first, and the price
+	// of blobs last.
 	return append(calls, call(&got.tip, "eth_maxPriorityFeePerGas"), call(&got.pending, "eth_getTransactionCount", a, "pending"),
 		call(&got.code, "eth_getCode", a, "latest"), call(&got.blobFee, "eth_blobBaseFee")), needed
 }
@@ -107,10 +107,10 @@ func (got *lookAnswers) chain(o *Options, l *eoa.Look) error {
 	return nil
 }
 
-// setTip sets the tip of a Look. missing is the error if the node suggested no tip;
-// the tip is then the gas price minus the base fee.
+// setTip sets the tip of a Look.
 func (c *Chain) setTip(ctx context.Context, got *lookAnswers, missing error, l *eoa.Look) error {
 	tip := got.tip.ToInt()
+	// If the node suggests no tip, the tip is the gas price minus the base fee.
 	if missing != nil {
 		var price hexutil.Big
 		if err := c.do(ctx, call(&price, "eth_gasPrice")); err != nil {
@@ -126,15 +126,15 @@ func (c *Chain) setTip(ctx context.Context, got *lookAnswers, missing error, l *
 	return nil
 }
 
-// account sets the fields of a Look that belong to the account. Some nodes have no
-// pool and refuse the tag "pending". Their accounts count as having no
-// transactions in the pool.
+// account sets the fields of a Look that belong to the account.
 func (got *lookAnswers) account(o *Options, l *eoa.Look) error {
 	if got.count == nil || got.final == nil {
 		return fmt.Errorf("%w: no transaction count", ErrNode)
 	}
 	l.Latest, l.Final, l.Delegated = uint64(*got.count), uint64(*got.final), len(got.code) > 0
 	l.Preconfirmed, l.Pending = l.Latest, l.Latest
+	// Some nodes have no pool and refuse the tag "pending". Their accounts count as
+	// having no transactions in the pool.
 	if got.pending != nil {
 		l.Pending = max(l.Latest, uint64(*got.pending))
 	}

@@ -42,8 +42,8 @@ func (b *body) user(a common.Address, nonce uint64) (user common.Hash, found boo
 // hardly more round trips than one.
 type search struct {
 	nonce, after, upTo uint64
-	// low is the lower end of the binary search: after, or the highest block whose
-	// state the node no longer has.
+	// low is the lower end of the binary search. It is above after if the node no
+	// longer has the states in between.
 	low uint64
 }
 
@@ -53,12 +53,12 @@ func (s *search) narrowed() bool { return s.upTo-s.low <= 1 }
 // middle returns the height of the next count.
 func (s *search) middle() uint64 { return s.low + (s.upTo-s.low)/2 }
 
-// learn narrows the range with the account's transaction count at the middle
-// block. known is false if the node no longer has the state of that block.
+// learn narrows the range with the account's transaction count at the middle block.
 func (s *search) learn(count uint64, known bool) {
 	middle := s.middle()
 	switch {
 	case !known:
+		// The node no longer has the state of this block, so search only above it.
 		s.low = middle
 	case count > s.nonce:
 		s.upTo = middle
@@ -67,9 +67,7 @@ func (s *search) learn(count uint64, known bool) {
 	}
 }
 
-// users finds the transactions that have used the given nonces. It leaves out a
-// nonce if the node does not know the transaction, or reports that the nonce is
-// not used yet.
+// users finds the transactions that have used the given nonces.
 func (c *Chain) users(ctx context.Context, out *eoa.Answers, a common.Address, nonces []eoa.UsedNonce) error {
 	if len(nonces) == 0 {
 		return nil
@@ -98,11 +96,10 @@ func (c *Chain) users(ctx context.Context, out *eoa.Answers, a common.Address, n
 	return c.scan(ctx, out, a, searches)
 }
 
-// narrow makes the range of each search as small as possible, by comparing the
-// account's transaction counts at several heights. A range still contains several
-// blocks if the node no longer has the states at the lower heights.
+// narrow makes the range of each search as small as the node's states allow.
 func (c *Chain) narrow(ctx context.Context, a common.Address, searches []*search) error {
 	for {
+		// Compare the account's transaction counts at the middle of each range.
 		var heights []uint64
 		for _, s := range searches {
 			if !s.narrowed() {
@@ -131,13 +128,13 @@ func (c *Chain) narrow(ctx context.Context, a common.Address, searches []*search
 	}
 }
 
-// scan reads the blocks in the ranges of the searches, each block once and the
-// lowest ones first, and searches them for the account's transactions with the
-// nonces. It ends a search without an answer if its range has more than maxScan
-// blocks, or if the node does not have all of them. After maxScan blocks it leaves
-// the other searches to the next Ask.
+// scan reads the blocks of the searches, and finds the transactions with the
+// nonces.
 func (c *Chain) scan(ctx context.Context, out *eoa.Answers, a common.Address, searches []*search) error {
+	// A range of more than maxScan blocks is too long to read, so its search ends
+	// without an answer.
 	open := slices.DeleteFunc(searches, func(s *search) bool { return s.upTo-s.after > maxScan })
+	// Searches that are open after maxScan blocks wait for the next Ask.
 	for read := 0; len(open) > 0 && read < maxScan; {
 		var heights []uint64
 		for _, s := range open {
@@ -145,6 +142,7 @@ func (c *Chain) scan(ctx context.Context, out *eoa.Answers, a common.Address, se
 				heights = append(heights, height)
 			}
 		}
+		// Read each block once, and the lowest blocks first.
 		slices.Sort(heights)
 		heights = slices.Compact(heights)
 		heights = heights[:min(scanned, len(heights))]
@@ -169,6 +167,8 @@ func (c *Chain) scan(ctx context.Context, out *eoa.Answers, a common.Address, se
 				if !asked {
 					return false
 				}
+				// The node does not have this block, so the search ends without an
+				// answer.
 				if bodies[i] == nil {
 					return true
 				}
@@ -177,6 +177,7 @@ func (c *Chain) scan(ctx context.Context, out *eoa.Answers, a common.Address, se
 					return true
 				}
 			}
+			// No transaction in the range has used the nonce.
 			out.Users[s.nonce] = common.Hash{}
 			return true
 		})

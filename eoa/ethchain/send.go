@@ -66,15 +66,14 @@ func unanswered(err error) eoa.Sent {
 	return s
 }
 
-// isRateLimit reports whether an error asks the caller to wait: it has the code of
-// EIP-1474, or HTTP status 429, which some gateways use as a code.
+// isRateLimit reports whether an error asks the caller to wait.
 func isRateLimit(err rpc.Error) bool {
 	const limitExceeded = -32005
+	// The code is that of EIP-1474 or, from some gateways, HTTP status 429.
 	return err.ErrorCode() == limitExceeded || err.ErrorCode() == http.StatusTooManyRequests
 }
 
-// refused wraps the error of a call in an eoa.BusyError if the error asks the
-// caller to wait.
+// refused wraps an error in an eoa.BusyError if it asks the caller to wait.
 func refused(err error) error {
 	var verdict rpc.Error
 	if errors.As(err, &verdict) && isRateLimit(verdict) {
@@ -100,10 +99,10 @@ func sent(err error, hash common.Hash, raw []byte) eoa.Sent {
 	return eoa.Sent{Result: reason.Result(), Reason: reason, Text: err.Error()}
 }
 
-// hashOf returns the hash of an encoded transaction. A blob transaction is sent as
-// a list of the transaction and its blobs (EIP-4844), and the hash covers only the
-// transaction.
+// hashOf returns the hash of an encoded transaction.
 func hashOf(raw []byte) common.Hash {
+	// A blob transaction is sent as a list of the transaction and its blobs
+	// (EIP-4844), and the hash covers only the transaction.
 	if len(raw) > 0 && raw[0] == types.BlobTxType {
 		body, _, _ := rlp.SplitList(raw[1:])
 		if _, blobs, err := rlp.SplitList(body); err == nil {
@@ -113,10 +112,10 @@ func hashOf(raw []byte) common.Hash {
 	return crypto.Keccak256Hash(raw)
 }
 
-// reverted reports whether the node has executed a call and the call failed (error
-// code 3). It returns false if the node could not execute the call.
+// reverted reports whether the node has executed a call and the call failed.
 func reverted(err error) bool {
 	const executionReverted = 3
 	var verdict rpc.Error
+	// After any other error, the node could not execute the call.
 	return errors.As(err, &verdict) && (verdict.ErrorCode() == executionReverted || strings.Contains(strings.ToLower(err.Error()), "execution reverted"))
 }

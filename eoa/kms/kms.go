@@ -97,9 +97,7 @@ const wordSize = 32
 
 var errForeign = errors.New("the signature is not of this key and digest")
 
-// recoverable converts a service's signature to Ethereum's form: r, the lower of
-// the two possible values of s, and the recovery id. It finds the id by recovering
-// the public key with each id.
+// recoverable converts a service's signature to the form that Ethereum accepts.
 func recoverable(public *ecdsa.PublicKey, digest common.Hash, answer []byte) ([]byte, error) {
 	order := crypto.S256().Params().N
 	want := crypto.FromECDSAPub(public)
@@ -111,12 +109,14 @@ func recoverable(public *ecdsa.PublicKey, digest common.Hash, answer []byte) ([]
 		if p.R.Sign() <= 0 || p.S.Sign() <= 0 || p.R.Cmp(order) >= 0 || p.S.Cmp(order) >= 0 {
 			continue
 		}
+		// Only the lower of the two possible values of s is valid (EIP-2).
 		if high := new(big.Int).Rsh(order, 1); p.S.Cmp(high) > 0 {
 			p.S = new(big.Int).Sub(order, p.S)
 		}
 		out := make([]byte, crypto.SignatureLength)
 		p.R.FillBytes(out[:wordSize])
 		p.S.FillBytes(out[wordSize : 2*wordSize])
+		// The right recovery id is the one that recovers the public key.
 		for id := range byte(2) {
 			out[crypto.RecoveryIDOffset] = id
 			if have, err := crypto.Ecrecover(digest.Bytes(), out); err == nil && bytes.Equal(have, want) {
@@ -130,13 +130,13 @@ func recoverable(public *ecdsa.PublicKey, digest common.Hash, answer []byte) ([]
 // pair is a signature as it is encoded in ASN.1.
 type pair struct{ R, S *big.Int }
 
-// readings returns the signatures that the bytes from a service can mean. There may
-// be two, because a short ASN.1 signature can also have 64 bytes.
+// readings returns the signatures that the bytes from a service can mean.
 func readings(b []byte) (out []pair) {
 	var p pair
 	if rest, err := asn1.Unmarshal(b, &p); err == nil && len(rest) == 0 {
 		out = append(out, p)
 	}
+	// A short ASN.1 signature can also have 64 bytes, so there may be two readings.
 	if len(b) == 2*wordSize {
 		out = append(out, pair{new(big.Int).SetBytes(b[:wordSize]), new(big.Int).SetBytes(b[wordSize:])})
 	}

@@ -14,8 +14,7 @@ const (
 	droppedSize = 8 + 1 + keptDigest
 )
 
-// drop deletes the records of ended requests. Under each request's key, it keeps
-// only the id, the state, and the beginning of the digest.
+// drop deletes the records of ended requests.
 func (st *step) drop(records []eoa.Record) error {
 	if len(records) == 0 {
 		return nil
@@ -33,6 +32,8 @@ func (st *step) drop(records []eoa.Record) error {
 		if !r.State.Terminal() || len(digests[i]) < keptDigest {
 			continue // dropped before, or not ended
 		}
+		// The id, the state and the beginning of the digest stay, so that the store
+		// recognizes the request if it is submitted again.
 		kept := append(binary.BigEndian.AppendUint64(make([]byte, 0, droppedSize), r.ID), byte(r.State))
 		st.set(named(st.a, kindKey, r.Key), append(kept, digests[i][:keptDigest]...))
 		st.set(numbered(st.a, kindRecord, r.ID), nil)
@@ -44,10 +45,9 @@ func (st *step) drop(records []eoa.Record) error {
 	return nil
 }
 
-// parseDropped decodes the value that remains under a request's key after its
-// record was deleted. ok is false if value has another form, because the record
-// still exists.
+// parseDropped decodes the value that drop has left under a request's key.
 func parseDropped(value []byte) (r eoa.Record, digest []byte, ok bool) {
+	// A value of another size means that the record still exists.
 	if len(value) != droppedSize {
 		return r, nil, false
 	}

@@ -12,8 +12,7 @@ import (
 	"github.com/jamq/jamq/eoa"
 )
 
-// indexed searches an index for accounts that need attention now: it returns up to
-// limit accounts with an entry in the range [from, to), and ignores outdated entries.
+// indexed returns accounts with an entry of an index in the range [from, to).
 func (s *store) indexed(ctx context.Context, from, to []byte, limit int) (out []eoa.Account, err error) {
 	if err := ctx.Err(); err != nil || limit <= 0 {
 		return nil, err
@@ -56,10 +55,8 @@ func (s *store) indexed(ctx context.Context, from, to []byte, limit int) (out []
 	return out, nil
 }
 
-// tidy reports whether any of the account's index entries is still valid, and
-// deletes the outdated ones. A process leaves an outdated entry behind if another
-// process changes the account at the same time. The deletion is a step of the
-// account, so that no other step can make the entry valid again in between.
+// tidy reports whether an index entry of the account is valid, and deletes outdated
+// ones.
 func (s *store) tidy(ctx context.Context, a eoa.Account, entries [][]byte) (is bool, err error) {
 	st, err := s.begin(ctx, a, nil)
 	if err != nil {
@@ -69,6 +66,9 @@ func (s *store) tidy(ctx context.Context, a eoa.Account, entries [][]byte) (is b
 	if len(entries) == 1 && is {
 		return true, nil
 	}
+	// A process leaves an outdated entry behind if another process changes the
+	// account at the same time. The deletion is a step, so that no other step can
+	// make the entry valid again in between.
 	err = s.do(ctx, a, func(st *step) error {
 		is = slices.ContainsFunc(entries, st.indexes)
 		for _, entry := range entries {
@@ -104,11 +104,10 @@ func IndexEntries(a eoa.Account, raw []byte) (entries [][]byte) {
 	return entries
 }
 
-// nanoseconds converts a time for the due index: Unix nanoseconds from 1 to 2^63-1,
-// which is in the year 2262. A time outside this range counts as the nearest one
-// inside.
+// nanoseconds converts a time to Unix nanoseconds for the due index.
 func nanoseconds(t time.Time) uint64 {
 	first, last := time.Unix(0, 1), time.Unix(0, math.MaxInt64)
+	// A time outside the range from 1 to 2^63-1 counts as the nearest time inside.
 	switch {
 	case t.Before(first):
 		t = first
@@ -130,13 +129,12 @@ func (st *step) dueAt(at time.Time) {
 	}
 }
 
-// undelivered adds the account to the index of accounts with unacknowledged
-// events, or removes it. Each entry contains the number of the account's newest
-// event at that time. A slow process that deletes its outdated entry therefore
-// cannot delete a newer entry of another process.
+// undelivered adds the account to the index of undelivered events, or removes it.
 func (st *step) undelivered(has bool) {
 	switch before := st.m.Undelivered; {
 	case has && before == 0:
+		// The entry contains the number of the newest event, so that a slow process
+		// that deletes its outdated entry cannot delete this one.
 		st.m.Undelivered = st.m.Seqs
 		st.set(undeliveredKey(st.a, st.m.Seqs), []byte{1})
 	case !has && before != 0:

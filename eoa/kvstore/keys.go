@@ -141,10 +141,10 @@ func hashed(a eoa.Account, k kind, hash common.Hash) []byte {
 	return hex.AppendEncode(prefix(a, k), hash[:])
 }
 
-// ranked returns the key of a pending request in the index of pending requests. The
-// index is in the order in which requests are sent: by descending priority, and
-// then by ascending id.
+// ranked returns the key of a pending request in the index of pending requests.
 func ranked(a eoa.Account, r *eoa.Record) []byte {
+	// The index is in the order in which requests are sent: by descending priority,
+	// and then by ascending id.
 	key := appendNumber(prefix(a, kindPending), uint64(math.MaxInt32-int64(r.Priority)))
 	return appendNumber(append(key, ':'), r.ID)
 }
@@ -156,20 +156,18 @@ func numberOf(key []byte) uint64 {
 	return n
 }
 
-// dueKey returns the key of an entry in the index of accounts that have work. at is
-// the time, in nanoseconds, from which the account a has work. If a is nil, dueKey
-// returns the lowest key of that time.
+// dueKey returns the key of an account in the index of due times.
 func dueKey(at uint64, a *eoa.Account) []byte {
 	key := append(appendNumber([]byte(due), at), ':')
+	// Without an account, the key is the lowest one of that time.
 	if a != nil {
 		key = appendAccount(key, *a)
 	}
 	return key
 }
 
-// undeliveredKey returns the key of an account in the index of accounts with
-// unacknowledged events. entry is a number that differs between entries made at
-// different times: see step.undelivered.
+// undeliveredKey returns the key of an account in the index of undelivered events.
+// entry differs between entries made at different times; see step.undelivered.
 func undeliveredKey(a eoa.Account, entry uint64) []byte {
 	return appendNumber(append(appendAccount([]byte(undelivered), a), ':'), entry)
 }
@@ -198,8 +196,7 @@ func parseAccount(text []byte) (a eoa.Account, ok bool) {
 	return a, err == nil
 }
 
-// after returns the lowest key above all keys that begin with prefix. At least one
-// byte of prefix must be below 255.
+// after returns the lowest key above all keys that begin with prefix.
 func after(prefix []byte) []byte {
 	end := append([]byte(nil), prefix...)
 	for i := len(end) - 1; i >= 0; i-- {
@@ -207,5 +204,6 @@ func after(prefix []byte) []byte {
 			return end[:i+1]
 		}
 	}
+	// All bytes are 255, which is true of no prefix of this package.
 	return nil
 }

@@ -16,9 +16,9 @@ func (st *step) fenced(l eoa.Lease) error {
 	return nil
 }
 
-// clock returns the time that decides when leases begin and end: the time of the KV
-// if it has a clock, and otherwise now, the caller's time.
+// clock returns the time that decides when leases begin and end.
 func (s *store) clock(ctx context.Context, a eoa.Account, now time.Time) (time.Time, error) {
+	// A clock of the KV has precedence over the caller's time, which may be wrong.
 	if c, ok := s.kv.(Clocked); ok {
 		return c.Now(ctx, a)
 	}

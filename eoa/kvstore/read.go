@@ -55,8 +55,7 @@ func (s *store) Events(ctx context.Context, a eoa.Account, above uint64, limit i
 	return out, err
 }
 
-// scanJSON decodes the values of up to limit keys in [from, to) and appends them to
-// out.
+// scanJSON appends the decoded values of up to limit keys in [from, to) to out.
 func scanJSON[T any](ctx context.Context, kv KV, from, to []byte, limit int, out *[]T) error {
 	var bad error
 	err := kv.Scan(ctx, from, to, limit, func(key, value []byte) bool {

@@ -87,13 +87,12 @@ func New(kv KV) eoa.Store { return &store{kv: kv, locks: map[eoa.Account]*lock{}
 // lock is held by this process during a step of an account.
 type lock struct {
 	sync.Mutex
-	// meta is the value of the account's key "meta", as this process last wrote
-	// it, so that the next step need not read it; nil means unknown. If another
-	// process has written to a shared store since, WriteIf fails, and the step is
-	// tried again with the stored value.
+	// meta is the value of the account's key "meta", as this process last wrote it;
+	// nil means unknown. If it is outdated, WriteIf fails, and the step is tried
+	// again with the stored value.
 	meta []byte
-	// readFirst is how many of the next steps read meta from the store instead of
-	// using the copy here, because other processes are writing to the account now.
+	// readFirst is how many of the next steps read meta from the store, because
+	// other processes are writing to the account now.
 	readFirst int
 }
 
@@ -144,10 +143,7 @@ const (
 	nameSize         = 12
 )
 
-// do runs a step under the account's lock and writes its entries and meta. In a
-// shared store, a step has a random name, which is written with it. If the answer
-// to the write is lost, the step is tried again. It then finds its name in meta and
-// does nothing, even if other processes have written since.
+// do runs a step under the account's lock, and writes its entries and meta.
 func (s *store) do(ctx context.Context, a eoa.Account, f func(*step) error) error {
 	shared, isShared := s.kv.(Shared)
 	name := make([]byte, nameSize)
@@ -159,6 +155,7 @@ func (s *store) do(ctx context.Context, a eoa.Account, f func(*step) error) erro
 			return err
 		}
 		st.name = name
+		// An earlier try of this step was written, but its answer was lost.
 		if slices.ContainsFunc(st.m.Steps, func(n []byte) bool { return bytes.Equal(n, name) }) {
 			return nil
 		}
@@ -168,6 +165,8 @@ func (s *store) do(ctx context.Context, a eoa.Account, f func(*step) error) erro
 			}
 			return err
 		}
+		// The name is written with the step, so that a further try recognizes the
+		// step.
 		if isShared {
 			st.m.Steps = append(st.m.Steps[max(0, len(st.m.Steps)-remembered+1):], name)
 		}
@@ -188,9 +187,7 @@ func (s *store) do(ctx context.Context, a eoa.Account, f func(*step) error) erro
 	})
 }
 
-// read runs a step that writes nothing. In a shared store it makes sure that all
-// values that the step has read were valid at the same moment, by checking that no
-// other process has changed meta in between.
+// read runs a step that writes nothing.
 func (s *store) read(ctx context.Context, a eoa.Account, f func(*step) error) error {
 	return s.locked(ctx, a, func(*lock) error {
 		st, err := s.begin(ctx, a, nil)
@@ -200,6 +197,8 @@ func (s *store) read(ctx context.Context, a eoa.Account, f func(*step) error) er
 		if _, shared := s.kv.(Shared); !shared || err != nil {
 			return err
 		}
+		// If no other process has changed meta in between, all values that the step
+		// has read were valid at the same moment.
 		now, err := s.kv.Get(ctx, single(a, kindMeta))
 		if err == nil && !bytes.Equal(now[0], st.raw) {
 			err = ErrChanged
@@ -215,8 +214,7 @@ const (
 	maxWait = 5 * time.Millisecond
 )
 
-// locked runs f under the account's lock. If f fails because another process has
-// changed the account, locked runs f again after a short wait.
+// locked runs f under the account's lock, and again if f returns ErrChanged.
 func (s *store) locked(ctx context.Context, a eoa.Account, f func(*lock) error) error {
 	s.mu.Lock()
 	l := s.locks[a]
@@ -235,12 +233,12 @@ func (s *store) locked(ctx context.Context, a eoa.Account, f func(*lock) error) 
 		if !errors.Is(err, ErrChanged) || try == tries {
 			return err
 		}
+		// Another process has changed the account, so wait for a short time.
 		time.Sleep(mrand.N(min(time.Duration(try)*100*time.Microsecond, maxWait)))
 	}
 }
 
-// begin starts a step of an account. raw is the account's meta if this process knows
-// it; if raw is nil, begin reads meta from the store.
+// begin starts a step with the account's meta; if raw is nil, begin reads it.
 func (s *store) begin(ctx context.Context, a eoa.Account, raw []byte) (_ *step, err error) {
 	if raw == nil {
 		raw, err = s.one(ctx, single(a, kindMeta))
@@ -274,21 +272,22 @@ func (st *step) put(key []byte, value any) error {
 	return err
 }
 
-// woken increments the wake version, so that the worker notices new work. If no
-// worker holds the account, woken makes it due at once.
+// woken increments the wake version, so that the worker notices new work.
 func (st *step) woken(now time.Time) {
 	st.m.Wake++
+	// An account without a worker becomes due at once.
 	if st.m.Owner == "" {
 		st.dueAt(now)
 	}
 }
 
-// write stores a record and updates its index entries, without reading the stored
-// record first. It relies on two rules of [eoa.Batch]: a record is Prepared before
-// it gets a later state, and its priority never changes.
+// write stores a record and updates its index entries.
 func (st *step) write(r *eoa.Record) {
 	raw := eoa.EncodeRecord(r)
 	st.set(numbered(st.a, kindRecord, r.ID), raw)
+	// These indexes change only when a record is new, Prepared or ended: a record
+	// is Prepared before it gets a later state, and its priority never changes
+	// (eoa.Batch).
 	if !r.Open() || r.State == eoa.Prepared {
 		st.mark(ranked(st.a, r), r.State == eoa.Pending, binary.AppendUvarint(nil, uint64(len(raw))))
 		st.mark(numbered(st.a, kindOpen, r.ID), r.Open(), []byte{1})
@@ -328,8 +327,7 @@ func (s *store) Order(ctx context.Context, a eoa.Account, now time.Time, o eoa.O
 
 var errDone = errors.New("kvstore: an earlier try has succeeded")
 
-// once makes sure that an order is stored only once. It returns errDone if the name
-// of this step is among those of the last orders, and otherwise adds the name.
+// once makes sure that an order is stored only once.
 func (st *step) once() error {
 	key := single(st.a, kindOrdered)
 	names, err := st.s.one(st.ctx, key)
@@ -337,6 +335,7 @@ func (st *step) once() error {
 		return err
 	}
 	for name := range slices.Chunk(names, nameSize) {
+		// An earlier try of this step has stored the order.
 		if bytes.Equal(name, st.name) {
 			return errDone
 		}
@@ -418,9 +417,7 @@ func (s *store) records(ctx context.Context, a eoa.Account, ids []uint64) ([]eoa
 	return out, nil
 }
 
-// by returns the record whose id is stored under a key of an index. If the record is
-// deleted between the two reads, the key has a new value, and by reads it again. The
-// parameter what describes the key in errors.
+// by returns the record whose id is stored under a key of an index.
 func (s *store) by(ctx context.Context, a eoa.Account, key []byte, what string) (eoa.Record, error) {
 	for last := []byte(nil); ; {
 		if err := ctx.Err(); err != nil {
@@ -440,6 +437,8 @@ func (s *store) by(ctx context.Context, a eoa.Account, key []byte, what string) 
 		if err == nil {
 			return out[0], nil
 		}
+		// If the record was deleted between the two reads, the key has a new value:
+		// read again.
 		if !errors.Is(err, eoa.ErrUnknownRequest) || bytes.Equal(raw, last) {
 			return eoa.Record{}, err
 		}

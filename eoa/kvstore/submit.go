@@ -26,9 +26,7 @@ func (s *store) Submit(ctx context.Context, a eoa.Account, now time.Time, reques
 	return out, nil
 }
 
-// accept stores the requests whose keys are new. If a key is known, the payload must be
-// the same as before; with lenient, accept returns the stored record even if the
-// payload differs.
+// accept stores the requests whose keys are new.
 func (st *step) accept(now time.Time, requests []eoa.Request, lenient bool) (out []eoa.Record, accepted bool, err error) {
 	if len(requests) == 0 {
 		return nil, false, nil
@@ -41,6 +39,8 @@ func (st *step) accept(now time.Time, requests []eoa.Request, lenient bool) (out
 		q := &requests[i]
 		digest := q.Digest()
 		old, has := there[q.Key]
+		// A known key must have the same payload as before. With lenient, the
+		// stored record counts even if the payload differs.
 		if has && !lenient && !bytes.Equal(old.digest, digest[:len(old.digest)]) {
 			return nil, false, fmt.Errorf("%w: %q is the key of record %d with another payload", eoa.ErrKeyReused, q.Key, old.record.ID)
 		}
@@ -65,8 +65,7 @@ type known struct {
 	digest []byte
 }
 
-// find returns the records of those requests whose keys exist, by key. It makes at
-// most two reads.
+// find returns the stored records of requests, by key, with at most two reads.
 func (st *step) find(requests []eoa.Request) (map[string]known, error) {
 	keys := make([][]byte, len(requests))
 	for i := range requests {

@@ -24,8 +24,7 @@ var ErrEviction = errors.New("redisstore: the server may evict keys")
 // policy while they run.
 const checkEvery = time.Second
 
-// check returns an error that wraps ErrEviction if a server may delete keys to free memory,
-// or another error if a server does not answer.
+// check returns an error if a server may delete keys to free memory.
 func (k *kv) check(ctx context.Context) error {
 	if last := k.checked.Load(); k.o.AllowEviction || last != nil && time.Since(*last) < checkEvery {
 		return nil
@@ -69,11 +68,10 @@ func (k *kv) eachServer(ctx context.Context, f func(context.Context, redis.Cmdab
 	return f(ctx, k.client)
 }
 
-// mend is the common beginning of the Lua scripts that use an account's sorted
-// set, called the order. complete checks that the order has the size that the
-// field "indexed" of the account's hash notes. mend rebuilds the order from the
-// hash. The order contains every field of the hash except those whose first word
-// is in the list unscanned, for which kvstore.Scanned returns false.
+// mend is the common beginning of the Lua scripts that use an account's sorted set,
+// called the order. The function complete checks the size of the order, and the
+// function mend rebuilds the order from the account's hash. The order contains the
+// fields for which kvstore.Scanned returns true.
 const mend = `
 local unscanned = {meta = true, key = true, hash = true, digest = true, ordered = true, indexed = true}
 local function complete()

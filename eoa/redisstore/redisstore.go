@@ -123,35 +123,32 @@ var (
 // writes.
 func (k *kv) MayLose() bool { return true }
 
-// keys returns the two keys of an account: a hash with all values, and a sorted set
-// with the names of those values that are scanned.
+// keys returns the keys of an account's hash and of its sorted set.
 func (k *kv) keys(a eoa.Account) (values, order string) {
 	base := k.prefix + ":{" + strconv.FormatUint(a.ChainID, 10) + ":" + a.Address.Hex() + "}"
 	return base + ":values", base + ":order"
 }
 
-// field returns the name under which a key of package kvstore is stored in the hash of
-// its account. The name leaves out the account, because it is the same for all keys in
-// the hash.
+// field returns the name of a key in the hash of its account.
 func field(key []byte) []byte {
 	_, rest, _ := kvstore.Split(key)
+	// The name leaves out the account, because all keys in the hash belong to the
+	// same account.
 	return rest
 }
 
 // indexKey returns the key of the sorted set with the entries of both indexes.
 func (k *kv) indexKey() string { return k.prefix + ":due" }
 
-// writeIf writes entries if the guard, a field of the account, still has its
-// value. A repeated call whose first try has succeeded finds another value there,
-// and package kvstore then recognizes the step by its name.
-//
-// KEYS are the keys of the account. ARGV contains the field of the guard, then "+"
-// if the field must exist or "-" if it must not, then its value, and then a
-// letter, a field and a value for each entry. The letter is s to set the field, i
-// to set it and add it to the order, or d to delete it.
-//
+// writeIf writes entries if the guard, a field of the account, still has its value.
 // The result is 1 if the entries were written, 0 if the guard has another value,
-// and -1 if the server has lost a part of the account.
+// and -1 if the server has lost a part of the account. KEYS are the keys of the
+// account. ARGV contains:
+//
+//   - the field of the guard, "+" if the field must exist or "-" if it must not,
+//     and the value of the field
+//   - for each entry "s" to set the field, "i" to set it and add it to the order,
+//     or "d" to delete it, then the field and its value
 var writeIf = redis.NewScript(mend + `
 local now = redis.call('HGET', KEYS[1], ARGV[1])
 local guarded
@@ -175,10 +172,10 @@ if more ~= 0 or not now then redis.call('HINCRBY', KEYS[1], 'indexed', more) end
 return 1
 `)
 
-// scan returns a page of fields and their values. KEYS are the keys of the account, and
-// ARGV contains the lowest field, the end and the limit. If the server has lost the
-// sorted set with the names of the fields, scan rebuilds it from the values. If the
-// server has lost another part of the account, the result is -1.
+// scan returns a page of an account's fields with their values, or -1 if the server
+// has lost a part of the account. KEYS are the keys of the account, and ARGV
+// contains the lowest field, the end and the limit. If the server has lost the
+// order, scan rebuilds it from the values.
 var scan = redis.NewScript(mend + `
 if redis.call('HEXISTS', KEYS[1], 'meta') == 0 then
 	if redis.call('EXISTS', KEYS[1]) + redis.call('EXISTS', KEYS[2]) > 0 then return -1 end
@@ -265,8 +262,7 @@ func (k *kv) Scan(ctx context.Context, from, to []byte, limit int, f func(key, v
 	return nil
 }
 
-// scanIndex scans an index of accounts, whose entries have no values. If the server
-// has lost the index, scanIndex rebuilds it first.
+// scanIndex scans an index of accounts, whose entries have no values.
 func (k *kv) scanIndex(ctx context.Context, from, to []byte, limit int, f func(key, value []byte) bool) error {
 	var members *redis.StringSliceCmd
 	for again := true; again; {
@@ -276,6 +272,7 @@ func (k *kv) scanIndex(ctx context.Context, from, to []byte, limit int, f func(k
 			members = p.ZRangeByLex(ctx, k.indexKey(), &redis.ZRangeBy{Min: "[" + string(from), Max: "(" + string(to), Count: int64(limit)})
 			return nil
 		})
+		// The server has lost the index, so rebuild it and read again.
 		if again = errors.Is(score.Err(), redis.Nil); again {
 			err = k.mendIndex(ctx)
 		}
@@ -297,10 +294,7 @@ func (k *kv) Write(context.Context, []kvstore.Entry) error {
 	return errors.New("redisstore: Write is not supported, want WriteIf")
 }
 
-// WriteIf implements kvstore.Shared. New index entries are written both before the
-// step and after it, because the index may be on another server. Neither a crash
-// between the two writes nor another process that deletes outdated entries can
-// therefore lose them.
+// WriteIf implements kvstore.Shared.
 func (k *kv) WriteIf(ctx context.Context, guard kvstore.Entry, entries []kvstore.Entry) error {
 	a, name, ok := kvstore.Split(guard.Key)
 	if !ok {
@@ -330,6 +324,9 @@ func (k *kv) WriteIf(ctx context.Context, guard kvstore.Entry, entries []kvstore
 	if err := k.check(ctx); err != nil {
 		return err
 	}
+	// The index may be on another server. New entries are written before the step
+	// and again after it, so that neither a crash in between nor a process that
+	// deletes outdated entries can lose them.
 	if err := k.index(ctx, added, nil); err != nil {
 		return err
 	}
@@ -340,6 +337,8 @@ func (k *kv) WriteIf(ctx context.Context, guard kvstore.Entry, entries []kvstore
 	}
 	switch written {
 	case 0:
+		// An earlier try may have written the step. Package kvstore then recognizes
+		// the step by its name.
 		return kvstore.ErrChanged
 	case -1:
 		return errLost(a)
@@ -347,9 +346,7 @@ func (k *kv) WriteIf(ctx context.Context, guard kvstore.Entry, entries []kvstore
 	return k.index(ctx, added, gone)
 }
 
-// write runs the script writeIf. If replicas must confirm the step, write then
-// waits for them on the same connection, because WAIT concerns the last write of
-// its connection.
+// write runs the script writeIf, and waits for the replicas that must confirm it.
 func (k *kv) write(ctx context.Context, keys []string, args []any) (written int, err error) {
 	if k.o.Replicas == 0 {
 		return writeIf.Run(ctx, k.client, keys, args...).Int()
@@ -360,6 +357,8 @@ func (k *kv) write(ctx context.Context, keys []string, args []any) (written int,
 			return 0, err
 		}
 	}
+	// WAIT concerns the last write of its connection, so both commands use one
+	// connection.
 	conn := node.Conn()
 	defer conn.Close()
 	if written, err = writeIf.Run(ctx, conn, keys, args...).Int(); err != nil || written != 1 {
@@ -372,8 +371,7 @@ func (k *kv) write(ctx context.Context, keys []string, args []any) (written int,
 	return written, err
 }
 
-// index adds and removes entries of the indexes. An entry that is in both lists
-// stays.
+// index adds and removes entries of the indexes.
 func (k *kv) index(ctx context.Context, added, gone []any) error {
 	if len(added)+len(gone) == 0 {
 		return nil
@@ -382,6 +380,7 @@ func (k *kv) index(ctx context.Context, added, gone []any) error {
 		if len(gone) > 0 {
 			p.ZRem(ctx, k.indexKey(), gone...)
 		}
+		// Add last, so that an entry in both lists stays.
 		for _, m := range added {
 			p.ZAdd(ctx, k.indexKey(), redis.Z{Member: m})
 		}

@@ -36,9 +36,7 @@ func neighbours() (all []eoa.Account) {
 	return all
 }
 
-// keys fills several accounts with similar addresses: each gets requests with all
-// keys in alike, an order and two events. It then checks that each account has
-// exactly its own values, in order and in pages.
+// keys checks that accounts with similar addresses and keys keep their own values.
 func (c *suite) keys() {
 	all := neighbours()
 	for i, a := range all {

@@ -84,7 +84,7 @@ func (c *suite) undelivered() {
 }
 
 // undeliveredMeanwhile acknowledges events while steps add new ones. Afterwards,
-// the account must be listed if and only if an event is left.
+// the account must be listed exactly if an event is left.
 func (c *suite) undeliveredMeanwhile() {
 	const steps = 40
 	l := c.acquire("w")

@@ -30,8 +30,7 @@ var errDied = errors.New("storetest: the process died")
 
 func (m *mortal) dead() bool { return m.diesAt > 0 && m.passed >= m.diesAt }
 
-// mortally makes a call that changes something. The process can die just before
-// the call and just after it.
+// mortally makes a call before or after which the process can die.
 func mortally[T any](m *mortal, call func() (T, error)) (out T, err error) {
 	if m.passed++; m.dead() {
 		return out, errDied
@@ -73,9 +72,7 @@ func (m *mortal) Send(ctx context.Context, raws [][]byte) []eoa.Sent {
 	return out
 }
 
-// sweep tests a crash at each moment in turn: an executor dies there, a fresh
-// executor finishes the work, and each request must have been mined exactly once.
-// Each run has a new account and a new chain.
+// sweep tests a crash at each moment: each request must be mined exactly once.
 func sweep(t *testing.T, open func() eoa.Store) {
 	s := open()
 	moments := 1 << 30

@@ -79,9 +79,9 @@ func New(cfg Config) (*Sender, error) {
 // [eoa.Client.Deliver] or [eoa.Fleet.Deliver], which call it again with the same
 // event after an error. The error is ctx's, or that of DeadLetter.
 //
-// An endpoint that did not accept an event in Config.Tries posts gets only one post
-// for each further event until it accepts one, so that it does not hold up the
-// others for long.
+// If an endpoint did not accept an event in Config.Tries posts, Handle posts each
+// further event to this endpoint only once, until the endpoint accepts an event. A
+// broken endpoint therefore does not hold up the others for long.
 func (s *Sender) Handle(ctx context.Context, e eoa.Event) error {
 	body, err := json.Marshal(e)
 	if err != nil {

@@ -18,15 +18,7 @@ import (
 // is back.
 var ErrMissing = errors.New("pebble: a file of the database is missing")
 
-// checkComplete returns an error that wraps ErrMissing if a file is missing, in the
-// two cases in which Pebble would not notice that and would change the other files:
-//
-//   - The file that names the current manifest is missing. Pebble would create an
-//     empty database in the same directory.
-//   - The oldest log that is not in tables yet is missing. Pebble would drop the
-//     content of the log, and delete the file if it came back.
-//
-// Pebble notices other missing files before it changes anything.
+// checkComplete returns ErrMissing for missing files that Pebble would not notice.
 func checkComplete(dir string, options *pebble.Options) error {
 	fs := options.FS
 	names, err := fs.List(dir)
@@ -45,6 +37,8 @@ func checkComplete(dir string, options *pebble.Options) error {
 	case err != nil:
 		return err
 	case found.Exists:
+		// Pebble would drop the content of a missing log, and delete the file if it
+		// came back.
 		return checkOldestLog(fs, found.ManifestFilename, names)
 	}
 	for _, name := range names {
@@ -58,14 +52,8 @@ func checkComplete(dir string, options *pebble.Options) error {
 	return nil
 }
 
-// checkOldestLog returns an error if names, the files of a database, do not include
-// the oldest log that the database's manifest needs.
-//
-// When Pebble opens a database, it first writes a manifest that needs a new log,
-// then creates the log, and then writes its options. Manifest and log have
-// successive numbers. A crash between the first two steps leaves a database that
-// lacks the log although nothing was lost. checkOldestLog recognizes this case,
-// because no file is newer than the manifest and the log.
+// checkOldestLog returns an error if names lack the oldest log that the manifest
+// needs.
 func checkOldestLog(fs vfs.FS, manifest string, names []string) error {
 	want, err := oldestLog(fs, manifest)
 	if err != nil || want == 0 {
@@ -73,6 +61,9 @@ func checkOldestLog(fs vfs.FS, manifest string, names []string) error {
 	}
 	_, number := parseName(fs.PathBase(manifest))
 	newest := max(number, want)
+	// A crash while Pebble opens a database can leave a manifest without its new
+	// log, although nothing was lost. Manifest and log then have successive
+	// numbers, and no file is newer.
 	interrupted := newest-min(number, want) == 1
 	for _, name := range names {
 		kind, n := parseName(name)
@@ -93,9 +84,7 @@ const (
 	tagLog      = 2
 )
 
-// oldestLog returns the number of the oldest log that a manifest needs, or 0 if no
-// complete entry of the manifest names one. Like Pebble, it treats a damaged entry
-// as the end of the manifest.
+// oldestLog returns the number of the oldest log that a manifest needs, or 0.
 func oldestLog(fs vfs.FS, manifest string) (log uint64, err error) {
 	file, err := fs.Open(manifest)
 	if err != nil {
@@ -108,6 +97,7 @@ func oldestLog(fs vfs.FS, manifest string) (log uint64, err error) {
 		if err == nil {
 			raw, err = io.ReadAll(entry)
 		}
+		// Like Pebble, treat a damaged entry as the end of the manifest.
 		if err != nil {
 			return log, file.Close()
 		}
@@ -135,8 +125,7 @@ const (
 	kindManifest
 )
 
-// parseName returns the kind and the number of a database file, or zeros for other
-// files.
+// parseName returns the kind and the number of a database file, or zeros.
 func parseName(name string) (kind, uint64) {
 	of, digits := kind(0), ""
 	if before, after, cut := strings.Cut(name, "-"); cut {

@@ -8,19 +8,13 @@ import (
 )
 
 // indexBlock is the size of a table's index, in bytes, above which Pebble splits
-// the index into two levels. The value is so large that no table gets a split
-// index.
-//
-// A split index would hide damage. If a compaction by Pebble 1.1.5 cannot read a
-// block under a split index, it drops the rest of the table without an error, so
-// that the keys are lost.
+// the index into two levels. It is so large that no table gets a split index,
+// because a split index would hide damage: if a compaction by Pebble 1.1.5 cannot
+// read a block under it, the compaction drops the rest of the table without an
+// error.
 const indexBlock = 16 << 20
 
-// reportDamage changes options so that an error of a flush or compaction, such as a
-// wrong checksum, is stored in guard, and later commits return this error.
-//
-// Pebble repeats a failed compaction immediately and endlessly. After an error,
-// reportDamage therefore sets the number of concurrent compactions to 0.
+// reportDamage makes an error of a flush or compaction fail all later commits.
 func reportDamage(options *pebble.Options, g *guard) {
 	for i := range options.Levels { // the last entry also applies to all lower levels
 		options.Levels[i].IndexBlockSize = indexBlock
@@ -32,6 +26,8 @@ func reportDamage(options *pebble.Options, g *guard) {
 		// compaction, guard keeps the new table in memory.
 		if !errors.Is(err, ErrDisk) && !errors.Is(err, pebble.ErrCancelledCompaction) {
 			g.fail(fmt.Errorf("in the background: %w", err))
+			// From now on Pebble makes no compactions. It would repeat the failed
+			// one immediately and endlessly.
 			g.damaged.Store(true)
 		}
 		report(err)

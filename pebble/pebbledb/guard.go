@@ -20,23 +20,15 @@ var ErrDisk = errors.New("pebble: the disk failed")
 var ErrInUse = errors.New("pebble: the database is in use, and only one process can use it")
 
 // guard is the file system that Pebble uses. It hides disk failures from Pebble,
-// and reports them to the store.
-//
-// Pebble cannot continue after a failed write: it panics while it holds its locks,
-// or it calls Logger.Fatalf, often on internal goroutines, so that no caller can
-// recover. It retries a failed flush endlessly while writers wait. From the first
-// failed operation on, guard therefore
+// because Pebble cannot continue after a failed write: it panics or retries
+// endlessly, often on goroutines from which no caller can recover. From the first
+// failed operation on, guard
 //
 //   - keeps the error, which err returns;
-//   - changes nothing on the disk any more, so that the disk is in the same state as after a crash
-//     at this moment, from which Open recovers;
-//   - reports success to Pebble, and keeps files that Pebble creates from then on in memory, so
-//     that no goroutine of Pebble panics or waits.
-//
-// guard stores the error before it reports success to Pebble. A writer that checks
-// for the error after its commit therefore never mistakes a lost write for a
-// durable one. A write that ends at the same time as the failure may be reported as
-// failed although it is durable.
+//   - changes nothing on the disk any more, so that the next Open recovers as after
+//     a crash at this moment;
+//   - reports success to Pebble, and keeps the files that Pebble creates from then
+//     on in memory.
 type guard struct {
 	vfs.FS
 	memory  *vfs.MemFS
@@ -63,23 +55,23 @@ func (g *guard) fail(cause error) {
 	g.failure.CompareAndSwap(nil, &failure{fmt.Errorf("%w: %w", ErrDisk, cause)})
 }
 
-// do runs an operation that changes the disk, and reports whether it has
-// succeeded. If the operation fails, do keeps the error as the failure of the
-// disk. After a failure, do runs no more operations.
+// do runs an operation that changes the disk, and reports whether it has succeeded.
 func (g *guard) do(operation func() error) bool {
+	// Nothing may change on the disk after a failure.
 	if g.err() != nil {
 		return false
 	}
 	if err := operation(); err != nil {
+		// Store the error before Pebble sees success. A writer that checks for the
+		// error after its commit then never mistakes a lost write for a durable
+		// one.
 		g.fail(err)
 		return false
 	}
 	return true
 }
 
-// file creates or opens a file by calling make with the disk. After a failure of
-// the disk, it calls make with a file system in memory instead, so that Pebble can
-// continue without changing the disk.
+// file creates or opens a file by calling make with the disk.
 func (g *guard) file(name string, make func(vfs.FS) (vfs.File, error)) (f vfs.File, err error) {
 	made := g.do(func() error {
 		f, err = make(g.FS)
@@ -88,6 +80,8 @@ func (g *guard) file(name string, make func(vfs.FS) (vfs.File, error)) (f vfs.Fi
 	if made {
 		return &guarded{File: f, guard: g, readBack: filepath.Ext(name) == ".sst"}, nil
 	}
+	// After a failure, a file in memory lets Pebble continue without changing the
+	// disk.
 	if err := g.memory.MkdirAll(g.PathDir(name), 0o755); err != nil {
 		return nil, err
 	}
@@ -194,10 +188,9 @@ func (g *guard) RemoveAll(name string) error {
 type guarded struct {
 	vfs.File
 	guard *guard
-	// readBack is set for tables, because Pebble reads a table after it has written
-	// it. A table that was not finished before the failure must not look complete.
-	// Pebble therefore sees the error, drops the table, and creates it again in
-	// memory. Logs and manifests do not need this, because only Open reads them.
+	// readBack is set for tables, which Pebble reads after it has written them. A
+	// table that was not finished before the failure must not look complete, so
+	// Pebble sees the error and creates the table again in memory.
 	readBack bool
 }
 

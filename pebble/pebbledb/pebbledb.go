@@ -76,8 +76,7 @@ func Open(dir string, options *pebble.Options, checks ...func(*pebble.DB) error)
 	return &DB{pebble: db, check: g.err, owned: true}, nil
 }
 
-// openChecked opens a database after calling the checks. It holds a lock during
-// both, so that no other process can change the database in between.
+// openChecked opens a database after calling the checks.
 func openChecked(dir string, options *pebble.Options, checks []func(*pebble.DB) error) (*pebble.DB, error) {
 	if _, err := options.FS.Stat(dir); err != nil && options.ErrorIfNotExists {
 		return nil, fmt.Errorf("%w: %s", pebble.ErrDBDoesNotExist, dir)
@@ -91,6 +90,8 @@ func openChecked(dir string, options *pebble.Options, checks []func(*pebble.DB) 
 				return nil, err
 			}
 		}
+		// Hold the lock from the checks until the database is open, so that no
+		// other process changes the database in between.
 		lock, err := pebble.LockDirectory(dir, options.FS)
 		if err != nil {
 			return nil, err
@@ -107,8 +108,7 @@ func openChecked(dir string, options *pebble.Options, checks []func(*pebble.DB) 
 	return openPebble(dir, options)
 }
 
-// inspect opens an existing database read-only and calls the checks with it. It
-// does nothing if there is no database.
+// inspect opens an existing database read-only and calls the checks with it.
 func inspect(dir string, options *pebble.Options, checks []func(*pebble.DB) error) error {
 	if len(checks) == 0 || options.ErrorIfExists {
 		return nil
@@ -130,10 +130,10 @@ func inspect(dir string, options *pebble.Options, checks []func(*pebble.DB) erro
 	return err
 }
 
-// openPebble calls pebble.Open, and turns a panic into an error. pebble.Open panics
-// if some files contradict each other.
+// openPebble calls pebble.Open, and turns a panic into an error.
 func openPebble(dir string, options *pebble.Options) (db *pebble.DB, err error) {
 	defer func() {
+		// pebble.Open panics if some files contradict each other.
 		if p := recover(); p != nil {
 			err = fmt.Errorf("pebble: the files of %s contradict each other: %v", dir, p)
 		}
@@ -192,9 +192,7 @@ func (d *DB) Close() error {
 	return errors.Join(d.Err(), d.pebble.Close())
 }
 
-// missing returns the directories to sync so that the name of dir is durable after
-// its creation: its parent, and further ancestors up to the first one that already
-// exists.
+// missing returns the directories to sync so that the name of dir is durable.
 func missing(fs vfs.FS, dir string) (parents []string) {
 	for {
 		parent := fs.PathDir(dir)
@@ -202,6 +200,7 @@ func missing(fs vfs.FS, dir string) (parents []string) {
 			return parents
 		}
 		parents = append(parents, parent)
+		// The names of directories that already exist are durable.
 		if _, err := fs.Stat(parent); err == nil {
 			return parents
 		}

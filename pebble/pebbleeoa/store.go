@@ -75,9 +75,10 @@ func Open(dir string, options Options) (*Store, error) {
 	return s, nil
 }
 
-// breakLeases ends all leases. It finds them through Due, because an account with a
-// lease is due when the lease ends.
+// breakLeases ends all leases.
 func (s *Store) breakLeases(ctx context.Context) error {
+	// Due returns all accounts with a lease, because they are due when the lease
+	// ends.
 	all, err := s.Due(ctx, time.Unix(0, math.MaxInt64), math.MaxInt)
 	for _, a := range all {
 		if err == nil {
@@ -108,8 +109,7 @@ type kv struct {
 	closed bool
 }
 
-// use begins a call, and returns ErrClosed after Close. The caller must call done
-// at the end of the call.
+// use begins a call, and returns ErrClosed after Close.
 func (k *kv) use() (done func(), err error) {
 	k.using.RLock()
 	if k.closed { // Pebble would panic

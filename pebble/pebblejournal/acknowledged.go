@@ -12,17 +12,14 @@ import (
 )
 
 // acknowledged is a file beside the database with the number that follows the last
-// acknowledged record. Pebble treats damage in its log like an incomplete end, and
-// drops the records after it without an error. This file reveals such a loss.
-//
-// Writes to the file are not synced. The file survives the death of the process.
-// After a power failure, the number may be too low, which causes no false alarm.
+// acknowledged record. Pebble drops the records after damage in its log without an
+// error, and this file reveals the loss. Writes to the file are not synced: after a
+// power failure the number may be too low, which causes no false alarm.
 type acknowledged struct{ file vfs.File }
 
 const acknowledgedName = "acknowledged"
 
-// openAcknowledged opens the file in a directory and returns the file with its
-// number; 0 if the file is new or damaged.
+// openAcknowledged opens the file in a directory and returns it with its number.
 func openAcknowledged(fs vfs.FS, dir string) (*acknowledged, uint64, error) {
 	if err := fs.MkdirAll(dir, 0o755); err != nil {
 		return nil, 0, err
@@ -39,8 +36,7 @@ func openAcknowledged(fs vfs.FS, dir string) (*acknowledged, uint64, error) {
 	return a, next, nil
 }
 
-// readAcknowledged returns the number in the file of a directory; 0 if there is no
-// file.
+// readAcknowledged returns the number in the file of a directory, or 0.
 func readAcknowledged(files vfs.FS, dir string) (next uint64, err error) {
 	file, err := files.Open(files.PathJoin(dir, acknowledgedName))
 	if err != nil {
@@ -67,7 +63,7 @@ func (a *acknowledged) read() (uint64, error) {
 	return binary.LittleEndian.Uint64(raw), nil
 }
 
-// note stores the number that follows the last acknowledged record. The error wraps ErrDisk.
+// note stores the number that follows the last acknowledged record.
 func (a *acknowledged) note(next uint64) error {
 	if a == nil {
 		return nil
@@ -79,9 +75,7 @@ func (a *acknowledged) note(next uint64) error {
 	return nil
 }
 
-// reset sets the number to zero and syncs the file. Without the sync, a power
-// failure could restore the old number, and Open would report records as lost that
-// were removed on purpose. The error wraps ErrDisk.
+// reset sets the number to zero and syncs the file.
 func (a *acknowledged) reset() error {
 	if a == nil {
 		return nil
@@ -89,6 +83,8 @@ func (a *acknowledged) reset() error {
 	if err := a.note(0); err != nil {
 		return err
 	}
+	// Without the sync, a power failure could restore the old number, and Open
+	// would report records as lost that were removed on purpose.
 	if err := a.file.Sync(); err != nil {
 		return fmt.Errorf("%w: %w", ErrDisk, err)
 	}

@@ -109,9 +109,7 @@ func fileSystem(options Options) vfs.FS {
 	return vfs.Default
 }
 
-// openDatabase opens the database of a journal. If records of the journal were
-// acknowledged, the database must already exist and contain them. Otherwise Open
-// would create a new database, and the loss would go unnoticed.
+// openDatabase opens the database of a journal.
 func openDatabase(fs vfs.FS, dir string, options Options) (*pebbledb.DB, error) {
 	pebbleOptions := options.Pebble
 	if pebbleOptions == nil {
@@ -121,6 +119,7 @@ func openDatabase(fs vfs.FS, dir string, options Options) (*pebbledb.DB, error) 
 	if err != nil {
 		return nil, err
 	}
+	// If records were acknowledged, a new database would hide that they are lost.
 	if next > 0 {
 		pebbleOptions = pebbleOptions.Clone()
 		pebbleOptions.ErrorIfNotExists = true
@@ -158,21 +157,19 @@ func CheckAcknowledged(dir string, options Options) error {
 	return nil
 }
 
-// lost returns the error for a journal in which the acknowledged records from
-// number next on are damaged or missing.
+// lost returns the error for missing records that were acknowledged.
 func lost(next, acknowledged uint64) error {
 	return fmt.Errorf("%w: records %d to %d were acknowledged but are damaged or missing", journal.ErrCorrupt, next, acknowledged-1)
 }
 
 // repair finds the first and the last record, and removes damaged records at the
-// end, together with those that were appended in the same call. acknowledged is the
-// number that follows the last acknowledged record. If one of the damaged records
-// was acknowledged, repair removes nothing and returns ErrCorrupt.
+// end.
 func (j *Journal) repair(acknowledged uint64) error {
 	first, next, all, err := j.scan(j.db, nil)
 	if err != nil {
 		return err
 	}
+	// A damaged record was acknowledged, so remove nothing.
 	if next < acknowledged {
 		return lost(next, acknowledged)
 	}
@@ -180,6 +177,8 @@ func (j *Journal) repair(acknowledged uint64) error {
 		return nil
 	}
 	batch := j.db.Pebble().NewBatch()
+	// This also removes intact records that were appended in the same call as a
+	// damaged one.
 	err = batch.DeleteRange(j.key(next), j.key(math.MaxUint64), nil)
 	if err == nil {
 		err = j.db.Commit(batch)
@@ -187,9 +186,7 @@ func (j *Journal) repair(acknowledged uint64) error {
 	return errors.Join(err, batch.Close())
 }
 
-// scan calls f with each intact record, provided that all records of the same
-// Append are intact too. It returns the number of the first such record, the
-// number after the last one, and how many other records follow.
+// scan calls f with each intact record, in the order of the numbers.
 func (j *Journal) scan(db *pebbledb.DB, f func(number uint64, record []byte) error) (first, next uint64, more int, err error) {
 	it, err := db.Pebble().NewIter(&pebble.IterOptions{LowerBound: j.key(0), UpperBound: j.key(math.MaxUint64)})
 	if err != nil {
@@ -220,6 +217,8 @@ func (j *Journal) scan(db *pebbledb.DB, f func(number uint64, record []byte) err
 		}
 		expected++
 		batch = append(batch, whole{number, append([]byte(nil), record...)})
+		// Wait for the last record of the same Append, because all its records must
+		// be intact.
 		if together {
 			continue
 		}
@@ -232,16 +231,18 @@ func (j *Journal) scan(db *pebbledb.DB, f func(number uint64, record []byte) err
 		}
 		batch, next = batch[:0], expected
 	}
+	// Intact records of an incomplete Append count like damaged records.
 	return first, next, more + len(batch), it.Error()
 }
 
-// parse decodes a key and its value. together means that the next record was
-// appended in the same call.
+// parse decodes a key and its value.
 func (j *Journal) parse(key, value []byte) (number uint64, record []byte, together, intact bool) {
 	number = binary.BigEndian.Uint64(key[len(j.prefix):])
 	if len(value) < headerSize || binary.LittleEndian.Uint32(value) != sum(number, value[sumSize:]) || value[sumSize] > 1 {
 		return number, nil, false, false
 	}
+	// The byte behind the checksum is 1 if the next record was appended in the same
+	// call.
 	return number, value[headerSize:], value[sumSize] == 1, true
 }
 

@@ -104,8 +104,7 @@ func (d *Disk) Write(records []statedb.Record) error {
 	return nil
 }
 
-// size returns an upper limit for the size of a batch of records, in bytes, so
-// that the batch's memory is allocated only once.
+// size returns an upper limit for the size of a batch of records, in bytes.
 func (d *Disk) size(records []statedb.Record) int {
 	const overhead = 32 // header of the batch; kind and lengths of a record
 	size := overhead

@@ -94,7 +94,6 @@ func newTouched() *touched {
 }
 
 // changes returns the values in sdb that differ from those before the transaction.
-// For a missing account, the code counts as empty.
 func (t *touched) changes(index uint32, sdb *state.StateDB) (out []accessChange) {
 	for at, before := range t.slots {
 		if now := sdb.GetState(at.address, at.slot); now != before {
@@ -109,6 +108,7 @@ func (t *touched) changes(index uint32, sdb *state.StateDB) (out []accessChange)
 		if now := sdb.GetNonce(addr); now != before.nonce {
 			out = append(out, accessChange{index: index, slotOf: at, kind: nonceChange, value: uint256.NewInt(now).Bytes32()})
 		}
+		// For a missing account, the code counts as empty.
 		if now := codeHashOf(sdb, addr); now != before.codeHash {
 			out = append(out, accessChange{index: index, slotOf: at, kind: codeChange, code: sdb.GetCode(addr)})
 		}
@@ -116,13 +116,14 @@ func (t *touched) changes(index uint32, sdb *state.StateDB) (out []accessChange)
 	return out
 }
 
-// lastTransactions returns, for each slot and each account, the index of the last
-// transaction that changed it, counted from 0. The view stores this index with the
-// write. A change at the start of the block counts for the first transaction.
+// lastTransactions returns the last transaction that changed each slot and each
+// account.
 func lastTransactions(changes []accessChange) (slots map[slotOf]int, accounts map[common.Address]int) {
 	slots, accounts = make(map[slotOf]int), make(map[common.Address]int)
 	for i := range changes { // in the order of transactions
 		c := &changes[i]
+		// A change at the start of the block counts for the first transaction. The
+		// view stores this index with the write.
 		if transaction := max(int(c.index), 1) - 1; c.kind == slotChange {
 			slots[c.slotOf] = transaction
 		} else {
@@ -132,18 +133,18 @@ func lastTransactions(changes []accessChange) (slots map[slotOf]int, accounts ma
 	return slots, accounts
 }
 
-// account remembers the values of an account before a transaction changes it for
-// the first time, so that the access list contains only real differences.
+// account remembers the values of an account before a transaction first changes it.
 func (s *machineState) account(addr common.Address) {
+	// The access list contains only values that differ afterwards.
 	if _, known := s.touched.accounts[addr]; !known {
 		s.touched.accounts[addr] = accountBefore{*s.StateDB.GetBalance(addr), s.StateDB.GetNonce(addr), codeHashOf(s.StateDB, addr)}
 	}
 }
 
-// codeHashOf returns the code hash of an account, or zero if the account has no
-// code. go-ethereum has two code hashes for an account without code, and the
-// comparison must not treat them as different.
+// codeHashOf returns the code hash of an account, or zero without code.
 func codeHashOf(sdb *state.StateDB, addr common.Address) common.Hash {
+	// go-ethereum has two code hashes for an account without code, and they must
+	// not count as different.
 	if h := sdb.GetCodeHash(addr); h != types.EmptyCodeHash {
 		return h
 	}

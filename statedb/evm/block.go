@@ -126,8 +126,7 @@ func Precompiles(rules params.Rules, own vm.PrecompiledContracts) vm.Precompiled
 	return contracts
 }
 
-// checkHeader returns ErrHeader if the header lacks a field that the block's rules
-// need, and ErrFork if these rules are not supported.
+// checkHeader returns an error if the block's header or rules are not supported.
 func checkHeader(config *params.ChainConfig, header *types.Header) error {
 	switch {
 	case header.Number == nil || header.Number.Sign() < 0 || !header.Number.IsUint64():
@@ -146,9 +145,7 @@ func checkHeader(config *params.ChainConfig, header *types.Header) error {
 	return nil
 }
 
-// blockContext returns the facts about a block that EVM instructions can read. A positive
-// difficulty means that the block was mined. Such a block has no random number, and the rules
-// before the merge apply to it.
+// blockContext returns the facts about a block that EVM instructions can read.
 func blockContext(header *types.Header) vm.BlockContext {
 	c := vm.BlockContext{
 		CanTransfer: core.CanTransfer,
@@ -163,6 +160,8 @@ func blockContext(header *types.Header) vm.BlockContext {
 	if header.BaseFee != nil { // since London
 		c.BaseFee = new(big.Int).Set(header.BaseFee)
 	}
+	// A positive difficulty means that the block was mined. It has no random
+	// number, and the rules before the merge apply to it.
 	if header.Difficulty != nil && header.Difficulty.Sign() > 0 {
 		c.Difficulty.Set(header.Difficulty)
 	} else {
@@ -225,14 +224,14 @@ func (b *Block) Apply(tx *types.Transaction) (*types.Receipt, error) {
 	return receipt, nil
 }
 
-// forget removes the reads of a refused transaction from the log of reads. The
-// current StateDB has cached the values, so a later transaction would use them
-// without a new entry in the log. forget therefore moves the StateDB's changes to
-// the adapter and continues with a new StateDB, whose cache is empty.
+// forget removes the reads of a refused transaction from the log of reads.
 func (b *Block) forget(mark statedb.ReadMark) error {
 	if !b.adapter.rewind(mark) {
 		return nil
 	}
+	// The StateDB has cached the values, so a later transaction would use them
+	// without a new entry in the log. Move its changes to the adapter, and continue
+	// with a new StateDB, whose cache is empty.
 	b.state.IntermediateRoot(b.rules)
 	err := b.failed()
 	if err == nil {
@@ -244,13 +243,13 @@ func (b *Block) forget(mark statedb.ReadMark) error {
 	return b.broken
 }
 
-// watched returns the configuration with which the EVM runs a transaction. Before
-// Cancun, it contains a hook that records the accounts that destroy themselves.
+// watched returns the configuration with which the EVM runs a transaction.
 func (b *Block) watched() vm.Config {
 	b.destroyed = nil
 	if b.rules.IsCancun {
 		return b.machine
 	}
+	// Before Cancun, a hook records the accounts that destroy themselves.
 	machine, hooks := b.machine, tracing.Hooks{}
 	if machine.Tracer != nil {
 		hooks = *machine.Tracer
@@ -268,10 +267,10 @@ func (b *Block) watched() vm.Config {
 	return machine
 }
 
-// failed returns the first error of the state during a transaction, or nil. Before
-// Cancun, it also completes the removal of the accounts that destroyed themselves
-// in the transaction.
+// failed returns the first error of the state during a transaction, or nil.
 func (b *Block) failed() error {
+	// Before Cancun, the removal of accounts that destroyed themselves is completed
+	// here.
 	for _, addr := range b.destroyed {
 		if b.state.Exist(addr) {
 			continue // reverted

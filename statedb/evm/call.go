@@ -118,11 +118,10 @@ func EstimateWith(ctx context.Context, view *statedb.View, config *params.ChainC
 	return gas, revert, err
 }
 
-// search estimates the gas of a message on a chain that adds precompiled contracts,
-// because go-ethereum's estimator does not know these. It searches by bisection
-// between the greatest gas limit that was too small and the smallest one that was
-// enough.
+// search estimates the gas of a message on a chain with added precompiled
+// contracts.
 func search(ctx context.Context, view *statedb.View, config *params.ChainConfig, header *types.Header, hashes BlockHashes, msg *core.Message, gasCap uint64, changes Overrides) (gas uint64, revert []byte, err error) {
+	// go-ethereum's estimator does not know the added contracts.
 	try := func(gas uint64) (*core.ExecutionResult, error) {
 		m := *msg
 		m.GasLimit = gas
@@ -146,6 +145,8 @@ func search(ctx context.Context, view *statedb.View, config *params.ChainConfig,
 		return 0, most.Revert(), most.Err
 	}
 	low := most.UsedGas - 1 // less than was used is too little, even after refunds
+	// Search by bisection between low, the greatest gas limit that was too small,
+	// and high, the smallest one that was enough.
 	for next := (most.MaxUsedGas + params.CallStipend) * 64 / 63; low+1 < high && float64(high-low) > estimateSlack*float64(high); next = (low + high) / 2 {
 		next = max(low+1, min(next, high-1, 2*low))
 		result, err := try(next)
@@ -162,13 +163,13 @@ func search(ctx context.Context, view *statedb.View, config *params.ChainConfig,
 }
 
 // affordable returns the most gas that the sender of a message can pay for.
-// balance, unless nil, replaces the sender's balance in the view.
 func affordable(view *statedb.View, msg *core.Message, balance *uint256.Int) uint64 {
 	m := complete(msg)
 	price := m.GasFeeCap
 	if price.IsZero() {
 		price = m.GasPrice
 	}
+	// An override replaces the sender's balance in the view.
 	if balance == nil {
 		balance = view.Account(m.From).Balance
 	}
@@ -183,8 +184,7 @@ func affordable(view *statedb.View, msg *core.Message, balance *uint256.Int) uin
 	return gas
 }
 
-// complete returns a copy of the message with zero for nil amounts, as go-ethereum
-// needs it.
+// complete returns a copy of the message with zero in place of nil amounts.
 func complete(msg *core.Message) *core.Message {
 	m := *msg
 	for _, amount := range []**uint256.Int{&m.Value, &m.GasPrice, &m.GasFeeCap, &m.GasTipCap} {
@@ -199,21 +199,20 @@ func complete(msg *core.Message) *core.Message {
 	return &m
 }
 
-// hashes returns the function that provides the results of BLOCKHASH in a call. It
-// is the host's function, if there is one. Otherwise the block hashes come from the
-// state, except for the parent's hash, which comes from the header. The state has
-// the parent's hash only after the block of the header has begun; before that, the
-// slot may still contain an old hash.
+// hashes returns the function that provides the results of BLOCKHASH in a call.
 func (a *adapter) hashes(given BlockHashes, header *types.Header) BlockHashes {
 	if given != nil {
 		return given
 	}
+	// Without a function of the host, block hashes come from the state.
 	kept := history(func(addr common.Address, slot common.Hash) common.Hash {
 		value, _ := a.Storage(addr, slot) // the view keeps the error
 		return value
 	})
 	number, parent := header.Number.Uint64(), header.ParentHash
 	return func(n uint64) common.Hash {
+		// The state has the parent's hash only after the block of the header has
+		// begun. Before that, the slot may still contain an old hash.
 		if n+1 == number && parent != (common.Hash{}) {
 			return parent
 		}

@@ -40,11 +40,11 @@ func newAdapter(view *statedb.View) *adapter {
 	}
 }
 
-// open returns a new StateDB on top of the adapter. The StateDB's reads go to the
-// view immediately. Its writes reach the adapter only when IntermediateRoot is
-// called.
+// open returns a new StateDB on top of the adapter.
 func (a *adapter) open() (*state.StateDB, error) {
 	db := &database{adapter: a, nodes: triedb.NewDatabase(rawdb.NewMemoryDatabase(), nil)}
+	// Reads of the StateDB go to the view at once. Its writes reach the adapter
+	// when IntermediateRoot is called.
 	sdb, err := state.New(types.EmptyRootHash, db)
 	if err != nil {
 		return nil, fmt.Errorf("evm: open state: %w", err)
@@ -89,17 +89,17 @@ type slotOf struct {
 	slot    common.Hash
 }
 
-// begin sets the index of the transaction whose reads follow, and returns the
-// present position in the log of reads.
+// begin sets the index of the transaction whose reads follow.
 func (a *adapter) begin(transaction int) statedb.ReadMark {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.view.SetTransaction(transaction)
+	// rewind can return to this position in the log of reads.
 	return a.view.Mark()
 }
 
-// rewind removes the reads after a mark, because the transaction that made them
-// was refused. It returns false if there are none.
+// rewind removes the reads of a refused transaction, and returns false without
+// reads.
 func (a *adapter) rewind(mark statedb.ReadMark) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -111,12 +111,12 @@ func (a *adapter) rewind(mark statedb.ReadMark) bool {
 	return true
 }
 
-// failed returns the first error of the view, the adapter or the StateDB, or nil. A
-// failed read does not stop an execution, so failed must be called after each
-// execution.
+// failed returns the first error of the view, the adapter or the StateDB.
 func (a *adapter) failed(sdb *state.StateDB) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	// A failed read does not stop an execution, so every execution ends with this
+	// check.
 	if err := a.view.Err(); err != nil {
 		return err
 	}
@@ -126,12 +126,11 @@ func (a *adapter) failed(sdb *state.StateDB) error {
 	return sdb.Error()
 }
 
-// stage stages the collected changes in the view, each with the index of the last
-// transaction that made it. A slot that has its original value again counts as
-// only read, and is not staged.
+// stage stages the collected changes in the view.
 func (a *adapter) stage(changes []accessChange) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	// Each change gets the index of the last transaction that made it.
 	slots, accounts := lastTransactions(changes)
 	for addr, code := range a.code {
 		a.view.SetTransaction(accounts[addr])
@@ -141,6 +140,7 @@ func (a *adapter) stage(changes []accessChange) error {
 	}
 	for addr, storage := range a.storage {
 		for slot, value := range storage {
+			// A slot that has its original value again counts as only read.
 			if a.view.Storage(addr, slot) != value {
 				a.view.SetTransaction(slots[slotOf{addr, slot}])
 				a.view.SetStorage(addr, slot, value)
@@ -159,12 +159,12 @@ func (a *adapter) stage(changes []accessChange) error {
 	return a.view.Err()
 }
 
-// stored reports whether an account had storage before the block, as far as that
-// can be known. The tree cannot list the slots of an account, so stored checks
-// only the slots that were read and the first 64.
+// stored reports whether an account is known to have had storage before the block.
 func (a *adapter) stored(addr common.Address) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	// The tree cannot list the slots of an account, so check only the slots that
+	// were read and the first 64.
 	for _, r := range a.view.Reads() {
 		if r.Kind == statedb.StorageAccess && r.Address == addr && a.view.Storage(addr, r.Slot) != (common.Hash{}) {
 			return true
@@ -184,11 +184,11 @@ func (a *adapter) stored(addr common.Address) bool {
 }
 
 // destroy drops the collected changes of an account that has destroyed itself.
-// StateDB would not report the destruction if the account were created again later
-// in the block.
 func (a *adapter) destroy(addr common.Address) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	// StateDB would not report the destruction if the account were created again
+	// later in the block.
 	a.gone[addr] = true
 	delete(a.storage, addr)
 	delete(a.code, addr)
@@ -246,10 +246,8 @@ func (a *adapter) slot(addr common.Address, slot common.Hash) common.Hash {
 
 // machineState is the StateDB that the EVM uses. Before each change, it remembers
 // the old value for the access list. It also logs every slot that the EVM reads,
-// because the log must not depend on StateDB's cache. For example, if an account
-// was destroyed and created again in the same block, StateDB knows that all its
-// slots are zero and does not read them. A new StateDB, which replaces the old one
-// after a refused transaction, does read them.
+// because StateDB does not read slots that are in its cache, and the log must not
+// depend on that cache.
 type machineState struct {
 	*state.StateDB
 	adapter *adapter

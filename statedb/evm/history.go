@@ -47,8 +47,7 @@ func history(storage func(common.Address, common.Hash) common.Hash) BlockHashes 
 	}
 }
 
-// keepParentHash makes the system call of EIP-2935, which stores the hash of the block's parent in
-// the history contract.
+// keepParentHash stores the parent's hash in the history contract (EIP-2935).
 func (b *Block) keepParentHash() error {
 	if b.state.GetCodeSize(params.HistoryStorageAddress) == 0 {
 		if err := b.adapter.failed(b.state); err != nil {

@@ -85,12 +85,12 @@ func (o *BlockOverride) header(h *types.Header) *types.Header {
 	return h
 }
 
-// blobBaseFee returns the price of blob gas, which the instruction BLOBBASEFEE reads although a
-// rollup has no blobs.
+// blobBaseFee returns the price of blob gas.
 func (o *BlockOverride) blobBaseFee() *big.Int {
 	if o.BlobBaseFee != nil {
 		return o.BlobBaseFee
 	}
+	// A rollup has no blobs, but the instruction BLOBBASEFEE reads the price.
 	return big.NewInt(params.BlobTxMinBlobGasprice)
 }
 

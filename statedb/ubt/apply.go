@@ -24,10 +24,7 @@ const (
 	minBatch, maxBatch = 2 * parallelWrites, 4096
 )
 
-// applyAll applies writes to the subtree r at a depth, and returns the new subtree
-// with its hash. The writes must be in strictly ascending order of their keys. If
-// there are more than batch writes, applyAll divides them along the tree, because
-// the nodes of a batch are built and then hashed together.
+// applyAll applies writes, in ascending order of keys, to the subtree r.
 func applyAll(h *Hasher, r ref, depth int, writes []Write, batch int) (ref, error) {
 	if len(writes) <= batch || oneStem(writes) {
 		warm(r, depth, writes)
@@ -41,6 +38,8 @@ func applyAll(h *Hasher, r ref, depth int, writes []Write, batch int) (ref, erro
 	if err != nil {
 		return ref{}, err
 	}
+	// The nodes of a batch are built and then hashed together, so divide more
+	// writes than batch along the tree.
 	at := split(writes, depth)
 	var newLeft, newRight ref
 	goLeft := func() (err error) {
@@ -66,11 +65,9 @@ func applyAll(h *Hasher, r ref, depth int, writes []Write, batch int) (ref, erro
 	return joined, err
 }
 
-// apply applies one batch of writes to the subtree r and returns the new subtree.
-// It creates each changed node only once. It does not hash the new nodes, because
-// seal later computes all their hashes at once. If the writes change nothing, apply
-// returns r.
+// apply applies one batch of writes to r without hashing the new nodes.
 func apply(h *Hasher, r ref, depth int, writes []Write) (ref, error) {
+	// Without a change, the subtree stays the same node.
 	if len(writes) == 0 {
 		return r, nil
 	}
@@ -112,12 +109,11 @@ func oneStem(writes []Write) bool {
 	return string(writes[0].Key.stem()) == string(writes[len(writes)-1].Key.stem())
 }
 
-// split returns how many of the sorted writes belong to the left side of a node at
-// the given depth: those whose keys have a 0 at that bit. The others belong to the
-// right side.
+// split returns how many of the sorted writes belong to the left side at depth.
 func split(writes []Write, depth int) int {
 	from, to := 0, len(writes)
 	for from < to {
+		// A key goes to the left if its bit at depth is 0.
 		if middle := (from + to) / 2; bit(writes[middle].Key[:], depth) == 0 {
 			from = middle + 1
 		} else {
@@ -127,21 +123,20 @@ func split(writes []Write, depth int) int {
 	return from
 }
 
-// children returns the two sides of the subtree r at a depth, so that writes can
-// be divided between them. If r is a stem, which has no sides, children treats it
-// as the only child of a new inner node. The error is ErrHidden if a proof does
-// not show the sides.
+// children returns the two sides of the subtree r, so that writes can be divided.
 func children(r ref, depth int) (left, right ref, err error) {
 	switch n := r.node.(type) {
 	case *inner:
 		return n.left(), n.right(), nil
 	case *chain:
 		left, right = n.children(depth)
+	// A stem has no sides. It becomes the only child of a new inner node.
 	case *stem:
 		left, right = beside(r, n.name(), depth)
 	case *partial:
 		left, right = beside(r, n.name, depth)
 	case nil:
+		// The proof does not show the sides.
 		if r.hidden() {
 			err = ErrHidden
 		}
@@ -149,27 +144,24 @@ func children(r ref, depth int) (left, right ref, err error) {
 	return left, right, err
 }
 
-// beside returns the two sides of a new inner node above the stem r, so that
-// another stem can be added. The bit of name, the stem's name, at depth decides on
-// which side r is. The other side is empty.
+// beside returns the two sides of a new inner node above the stem r.
 func beside(r ref, name string, depth int) (left, right ref) {
+	// The stem's bit at depth decides on which side r is. The other side is free
+	// for another stem.
 	if name[depth/8]>>(7-depth%8)&1 == 0 {
 		return r, ref{}
 	}
 	return ref{}, r
 }
 
-// join returns the node that replaces old after its children have changed from left
-// and right to newLeft and newRight. The hash of a new inner node is not computed
-// yet. If only one child remains and it is a stem, join returns the stem itself,
-// because a stem is always as near to the root as possible. If the tree comes from
-// a proof that does not show whether the last child is a stem, the error is
-// ErrHidden.
+// join returns the node that replaces old after its children have changed.
 func join(old, left, right, newLeft, newRight ref) (ref, error) {
 	if newLeft == left && newRight == right && !old.empty() && !isStem(old.node) {
 		return old, nil
 	}
 	if alone, is := onlyChild(newLeft, newRight); is {
+		// A stem without a sibling moves up, because a stem is always as near to
+		// the root as possible.
 		if alone.empty() || isStem(alone.node) {
 			return alone, nil
 		}

@@ -58,7 +58,7 @@ func sha256Pair(left, right Hash) Hash {
 	return sha256.Sum256(data[:])
 }
 
-// inner returns the hash of an inner node, or zero if both of its children are empty.
+// inner returns the hash of an inner node, or zero without children.
 func (h *Hasher) inner(left, right Hash) Hash {
 	if left == (Hash{}) && right == (Hash{}) {
 		return Hash{}

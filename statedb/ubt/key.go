@@ -30,8 +30,7 @@ func (k Key) Compare(other Key) int {
 	return bytes.Compare(k[8:], other[8:])
 }
 
-// bit returns bit i of a stem, counted from the most significant bit of the first
-// byte. At depth i, the path to the stem goes left if the bit is 0.
+// bit returns bit i of a stem; at depth i, 0 means left.
 func bit(stem []byte, i int) byte { return stem[i/8] >> (7 - i%8) & 1 }
 
 // Write is a change of one value in a tree.
@@ -58,10 +57,10 @@ func (s *set) len() (n int) {
 	return n
 }
 
-// rank returns how many members of the set are less than i, which must be less
-// than 256. In a list with one element for each member, rank is the index of the
-// element for i.
+// rank returns how many members of the set are less than i.
 func (s *set) rank(i int) int {
+	// In a list with one element for each member, this is the index of the element
+	// for i, which is below 256.
 	n := bits.OnesCount64(s[i/64] & (1<<(i%64) - 1))
 	for _, word := range s[:i/64] {
 		n += bits.OnesCount64(word)

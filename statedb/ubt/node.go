@@ -1,9 +1,9 @@
 package ubt
 
 // node is a node of the tree: an inner node or a stem. A tree that was opened from
-// a proof has two more kinds: a partial is a stem for which the proof shows only
-// some values, and a chain stands for several inner nodes. Nodes never change after
-// they are published, so readers need no lock.
+// a proof also has partial stems, which show only some values, and chains, which
+// stand for several inner nodes. Nodes never change after they are published, so
+// readers need no lock.
 type node interface{ isNode() }
 
 func (*inner) isNode()   {}
@@ -11,11 +11,9 @@ func (*chain) isNode()   {}
 func (*stem) isNode()    {}
 func (*partial) isNode() {}
 
-// ref refers to a node of the tree and contains the node's hash. The hash is in the
-// reference and not in the node, so that a write need not read the nodes that it
-// does not change. It is computed before the node is published. A zero hash means
-// an empty subtree. A hash without a node means a hidden subtree, which the proof
-// does not show.
+// ref refers to a node of the tree and contains the node's hash, so that a write
+// need not read the nodes that it does not change. A zero hash means an empty
+// subtree. A hash without a node means a subtree that the proof does not show.
 type ref struct {
 	node node
 	sum  Hash
@@ -24,8 +22,7 @@ type ref struct {
 func (r *ref) empty() bool  { return r.sum == Hash{} }
 func (r *ref) hidden() bool { return r.node == nil && r.sum != Hash{} }
 
-// opaque reports whether a proof hides something at r: the whole node, or some values
-// of a stem.
+// opaque reports whether a proof hides the node at r or a part of it.
 func (r *ref) opaque() bool {
 	_, isPartial := r.node.(*partial)
 	return isPartial || r.hidden()
@@ -54,33 +51,32 @@ type chain struct {
 	below ref
 }
 
-// children returns the two sides of the first inner node that the chain stands
-// for, which is at the given depth. One side is empty. The other is the rest of
-// the chain, whose hash is not computed yet. If the chain has no more nodes, it is
-// the node below the chain instead.
+// children returns the two sides of the chain's inner node at depth.
 func (c *chain) children(depth int) (left, right ref) {
+	// One side is empty. The other is the rest of the chain, whose hash is not
+	// computed yet.
 	rest := ref{c, unsealed}
+	// The chain has no more nodes, so the other side is the node below the chain.
 	if depth+1 == c.end {
 		rest = c.below
 	}
 	return c.sides(rest, depth)
 }
 
-// sides returns the two sides of one inner node in the chain, at the given depth: rest
-// on the side to which the path of the chain leads, and an empty subtree on the other.
+// sides returns rest and an empty subtree, in the order of left and right.
 func (c *chain) sides(rest ref, depth int) (left, right ref) {
+	// The path of the chain leads to rest.
 	if bit(c.path[:], depth) == 0 {
 		return rest, ref{}
 	}
 	return ref{}, rest
 }
 
-// leads reports whether the key k, whose path reaches the chain at the given
-// depth, also passes through the node below the chain. If not, the tree has no
-// value for k.
+// leads reports whether the key k passes through the node below the chain.
 func (c *chain) leads(k *Key, depth int) bool {
 	for ; depth < c.end; depth++ {
 		if bit(k[:], depth) != bit(c.path[:], depth) {
+			// The tree has no value for k.
 			return false
 		}
 	}
@@ -95,8 +91,7 @@ func isStem(n node) bool {
 	return false
 }
 
-// onlyChild reports whether one of the two sides is empty, and returns the other
-// side, which may be empty as well.
+// onlyChild reports whether one of the two sides is empty, and returns the other.
 func onlyChild(left, right ref) (alone ref, is bool) {
 	switch {
 	case left.empty():

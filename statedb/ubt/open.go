@@ -36,7 +36,7 @@ func Open(h *Hasher, p *Proof, uses []Use) (Tree, error) {
 }
 
 // opener reads a proof by the rules in the comment of prover. After the first error
-// it reads zeros, so that its callers need not check for an error after each read.
+// it reads zeros, so that its callers need not check after each read.
 type opener struct {
 	p                           *Proof
 	bit, opened, hashed, valued int // number of items read so far from each stream
@@ -57,7 +57,7 @@ func (at place) right() place {
 	return place{at.path, at.depth + 1}
 }
 
-// leads reports whether the path from the root to the key k goes through this place.
+// leads reports whether the path to the key k goes through this place.
 func (at *place) leads(k *Key) bool {
 	for i := range at.depth {
 		if bit(k[:], i) != bit(at.path[:], i) {
@@ -94,8 +94,7 @@ func take[T any](o *opener, from []T, read *int, what string) (v T) {
 	return from[*read-1]
 }
 
-// sibling reads the hash of a subtree that the proof does not enter; zero if the
-// subtree is empty.
+// sibling reads the hash of a subtree that the proof does not enter.
 func (o *opener) sibling() Hash {
 	if o.bits(1) == 0 {
 		return Hash{}
@@ -107,14 +106,13 @@ func (o *opener) sibling() Hash {
 	return sum
 }
 
-// node reads the node at a position of the tree from a proof, in the form in which
-// prover.node has written it. uses are the keys below the position. emptied reports
-// whether the writes in uses would leave nothing there, so that the parent may need the
-// other child to compute the new root.
+// node reads a node from the proof; uses are the keys below its position.
 func (o *opener) node(at place, uses []Use) (r ref, emptied bool) {
 	if o.err != nil {
 		return ref{}, false
 	}
+	// The result emptied tells whether the writes in uses would leave nothing here.
+	// The parent may then need the other child to compute the new root.
 	switch o.bits(opBits) {
 	case opEmpty:
 		if len(uses) == 0 {
@@ -160,13 +158,14 @@ func (o *opener) inner(at place, uses []Use) (_ ref, emptied bool) {
 	return ref{newInner(l, r), unsealed}, emptied
 }
 
-// fold returns an inner node with only one child as a chain, which takes less
-// memory. If the child is already a chain, that chain gets longer by one node.
+// fold returns an inner node with only one child as a chain.
 func (o *opener) fold(at place, alone ref, isLeft bool) ref {
 	if alone.empty() || isStem(alone.node) {
 		o.fail("inner node at depth %d over at most one stem", at.depth)
 		return ref{}
 	}
+	// A chain below gets longer by one node, and takes less memory than inner
+	// nodes.
 	if _, is := alone.node.(*chain); is {
 		return alone
 	}
@@ -210,10 +209,10 @@ func (o *opener) own(uses []Use) (ref, bool) {
 	return s.done(uses, group)
 }
 
-// foreign reads a stem that has no value at any of the keys in uses. For such a
-// stem, the proof shows the first value instead, to prove that the node is a stem
-// and not an inner node.
+// foreign reads a stem that has no value at any of the used keys.
 func (o *opener) foreign(at place, uses []Use) (ref, bool) {
+	// The proof shows the first value instead, to prove that the node is a stem and
+	// not an inner node.
 	k := take(o, o.p.opened, &o.opened, "opened leaves")
 	if !at.leads(&k) {
 		o.fail("opened leaf %x does not belong at depth %d", k, at.depth)
@@ -242,9 +241,10 @@ func (o *opener) foreign(at place, uses []Use) (ref, bool) {
 	return s.done(uses, group)
 }
 
-// checkStem refuses a stem that begins with twelve zero bytes, because a forger could
-// have made it so that it passes for a node of the tree; see isEmbedding.
+// checkStem refuses a stem that begins with twelve zero bytes.
 func (o *opener) checkStem(k *Key) {
+	// A forger could have made the stem so that it passes for a node of the tree;
+	// see isEmbedding.
 	if isEmbedding(*k) {
 		o.fail("stem of %x begins with %d zero bytes, like the data of a stem", *k, embeddingZeros)
 	}
@@ -267,12 +267,12 @@ func (s *stemOpener) read(group []Use) {
 	s.span(allValues)
 }
 
-// span reads a range of a stem's values: the values themselves if the proof must
-// show any of them, and otherwise one hash for the whole range.
+// span reads a range of a stem's values, or one hash for the range.
 func (s *stemOpener) span(at span) {
 	switch {
 	case s.err != nil:
 		return
+	// The proof need not show any value of this range.
 	case !at.anyOf(&s.known):
 		sum := s.sibling()
 		if sum == (Hash{}) {
@@ -300,8 +300,7 @@ func (s *stemOpener) span(at span) {
 	s.values = append(s.values, value)
 }
 
-// done returns the stem that was read, and whether the writes in uses would leave
-// no value in it.
+// done returns the stem, and whether the writes would leave no value in it.
 func (s *stemOpener) done(uses, group []Use) (ref, bool) {
 	if s.err != nil {
 		return ref{}, false

@@ -25,11 +25,7 @@ func (p *partial) get(k *Key) (value [32]byte, ok bool, err error) {
 	return p.values[p.present.rank(int(sub))], true, nil
 }
 
-// with applies writes to the stem and returns the new stem. The writes must be in
-// strictly ascending order of their keys and belong to this stem. sum must be the
-// stem's present hash. If the writes change nothing, with returns the receiver. If
-// they remove the last value, it returns an empty ref. The error wraps ErrHidden if
-// the proof does not show a value that is written.
+// with applies writes, in ascending order of keys, and returns the new stem.
 func (p *partial) with(sum Hash, writes []Write) (ref, error) {
 	next := &partial{name: p.name, known: p.known, present: p.present, others: p.others}
 	changed := false
@@ -37,6 +33,7 @@ func (p *partial) with(sum Hash, writes []Write) (ref, error) {
 	for i := range writes {
 		w := &writes[i]
 		value, present, err := p.get(&w.Key)
+		// ErrHidden: the proof does not show this value.
 		if err != nil {
 			return ref{}, err
 		}
@@ -54,6 +51,7 @@ func (p *partial) with(sum Hash, writes []Write) (ref, error) {
 	case !changed:
 		return ref{p, sum}, nil
 	case next.present == set{} && len(p.others) == 0:
+		// The last value was removed.
 		return ref{}, nil
 	}
 	next.values = make([][32]byte, 0, next.present.len())

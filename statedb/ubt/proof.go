@@ -57,16 +57,14 @@ const proofHeader = 4 * 4
 // stem. The address follows them.
 const embeddingZeros = 12
 
-// isEmbedding reports whether a stem or a hash begins like the data that EIP-7864
-// hashes to a stem. An honest hash practically never does.
-//
-// This matters because the data of a stem and the data of an inner node both have
-// 64 bytes, so one can pass for the other. A party that chooses a storage slot
-// chooses half of the data. After 2^16 attempts it has a stem that reads as an
-// inner node over a forged subtree. The other half of the data then appears in the
-// proof, as a hash or as the stem of a leaf. This half begins with twelve zero
-// bytes, so Open refuses both.
+// isEmbedding reports whether a stem or a hash begins like the data of a stem.
 func isEmbedding(node [32]byte) bool {
+	// An honest stem or hash practically never begins in this way, but a forged one
+	// does. The data of a stem and of an inner node both have 64 bytes, so one can
+	// pass for the other. A party that chooses a storage slot chooses half of the
+	// data, and after 2^16 attempts has a stem that reads as an inner node over a
+	// forged subtree. The other half of the data, which begins with twelve zero
+	// bytes, then appears in the proof as a hash or as the stem of a leaf.
 	return [embeddingZeros]byte(node[:]) == [embeddingZeros]byte{}
 }
 
@@ -169,8 +167,8 @@ func (w *bitWriter) putBool(v bool) {
 	}
 }
 
-// checkUses returns an error if the keys are not strictly ascending, or if a key
-// is both set and deleted.
+// checkUses returns an error if the keys are not ascending or a use contradicts
+// itself.
 func checkUses(uses []Use) error {
 	for i := range uses {
 		if i > 0 && uses[i-1].Key.Compare(uses[i].Key) >= 0 {

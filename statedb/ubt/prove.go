@@ -49,15 +49,14 @@ type prover struct {
 	err error
 }
 
-// node writes into the proof everything that a verifier needs about the node r,
-// which is at the given depth. uses are the requested keys below the node. If
-// there are none, node shows the first value below the node instead. The result
-// tells whether the writes in uses would leave nothing of the node.
+// node writes everything into the proof that a verifier needs about r.
 func (p *prover) node(r ref, depth int, uses []Use) (emptied bool) {
 	if r.empty() {
 		p.bits.put(opEmpty, opBits)
 		return !anySets(uses)
 	}
+	// Without requested keys below the node, the proof shows the first value below
+	// it.
 	switch n := r.node.(type) {
 	case *inner:
 		p.bits.put(opInner, opBits)
@@ -92,9 +91,10 @@ func (p *prover) inner(n *inner, depth int, uses []Use) (emptied bool) {
 	return leftEmptied && rightEmptied
 }
 
-// oneSide writes an inner node if the requested keys lie on only one of its sides. It
-// writes that side first, and then as much about the other side as a verifier needs.
+// oneSide writes an inner node whose requested keys are all on one side.
 func (p *prover) oneSide(used, other ref, depth int, uses []Use) (emptied bool) {
+	// Write the used side first, and then as much about the other side as a
+	// verifier needs.
 	emptied = p.node(used, depth+1, uses)
 	switch {
 	case other.empty():
@@ -109,8 +109,7 @@ func (p *prover) oneSide(used, other ref, depth int, uses []Use) (emptied bool) 
 	return false
 }
 
-// sibling writes the hash of a subtree that the proof does not enter, or that it
-// is empty.
+// sibling writes the hash of a subtree that the proof does not enter.
 func (p *prover) sibling(sum Hash) {
 	p.bits.putBool(sum != Hash{})
 	if sum != (Hash{}) {
@@ -153,15 +152,14 @@ func (p *prover) stem(n *stem, uses []Use) (emptied bool) {
 	return !sets && gone == n.present.len()
 }
 
-// ownOp writes the kind of a stem that has a value at one of the requested keys,
-// and which of the requested stems it is. before counts the requested stems in
-// front of this stem, and last tells that no requested stem follows it. A stem
-// without such a value is opened instead.
+// ownOp writes the kind and the position of a stem with a requested value.
 func (p *prover) ownOp(n *stem, own []Use, before int, last bool) {
 	if !hasAny(n, own) {
 		return // it is opened instead
 	}
 	p.bits.put(opOwn, opBits)
+	// before counts the requested stems in front of this stem, and last means that
+	// none follows.
 	p.bits.put(0, before)
 	if !last {
 		p.bits.put(1, 1)

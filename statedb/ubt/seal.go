@@ -9,17 +9,17 @@ import (
 // by the hash. The mark must not be zero, because zero means an empty subtree.
 var unsealed = Hash{1}
 
-// seal computes the hashes of all new nodes in the subtree r, which is at the given depth, and
-// returns the hash of r. It must be called before the nodes are published, because it changes them.
+// seal computes the hashes of all new nodes in the subtree r.
 func seal(h *Hasher, r ref, depth int) Hash {
+	// This changes the nodes, so they must not be published yet.
 	s := sealer{h: h}
 	return s.seal(r, depth)
 }
 
-// sealAll does the same as seal, but with several goroutines if the subtree has
-// many values. values is roughly their number.
+// sealAll does the same as seal, but with several goroutines for many values.
 func sealAll(h *Hasher, r ref, depth, values int) Hash {
 	n, isInner := r.node.(*inner)
+	// values is roughly the number of values in the subtree.
 	if !isInner || depth > parallelDepth || values < 2*parallelWrites {
 		return seal(h, r, depth)
 	}
@@ -121,9 +121,7 @@ func (s *sealer) seal(r ref, depth int) Hash {
 	return r.sum
 }
 
-// collect finds the new nodes of a subtree and groups them by depth, so that each
-// level can be hashed at once. sum is the variable that receives the hash of r. A
-// stem with hidden parts is hashed immediately.
+// collect finds the new nodes of a subtree and groups them by depth.
 func (s *sealer) collect(r ref, depth int, sum *Hash) {
 	if r.sum != unsealed {
 		return
@@ -141,6 +139,8 @@ func (s *sealer) collect(r ref, depth int, sum *Hash) {
 	case *stem:
 		s.add(loose{stem: n}, sum)
 	case *partial:
+		// Parts of the stem are hidden by a proof, so hash it at once and not in a
+		// batch.
 		if len(n.others) > 0 || n.present == (set{}) {
 			*sum = n.hash(s.h)
 			return
@@ -149,7 +149,7 @@ func (s *sealer) collect(r ref, depth int, sum *Hash) {
 	}
 }
 
-// add adds a small stem to the next batch, and hashes the batch when it is full.
+// add adds a small stem to the next batch, and hashes a full batch.
 func (s *sealer) add(l loose, sum *Hash) {
 	if s.loose = append(s.loose, pending[loose]{l, sum}); len(s.loose) == looseBatch {
 		s.stems()
@@ -164,9 +164,9 @@ func (s *sealer) at(depth int) *level {
 	return &s.levels[depth]
 }
 
-// level hashes all new inner nodes at a depth, and one node of each chain that passes this depth.
-// The nodes below must have been hashed before.
+// level hashes the new inner nodes at a depth, and the chains that pass it.
 func (s *sealer) level(depth int) {
+	// The nodes below have been hashed before.
 	nodes := s.levels[depth].inner
 	for _, c := range s.levels[depth].chains {
 		*c.sum = c.below.sum
@@ -210,10 +210,11 @@ func (s *sealer) pairs() [][32]byte {
 	return s.out
 }
 
-// stems hashes the batch of small stems. It first hashes all their values, and then the eight
-// levels of the trees above the values, each level for all stems together.
+// stems hashes the batch of small stems.
 func (s *sealer) stems() {
 	defer func() { s.loose = s.loose[:0] }()
+	// First hash all values, and then the eight levels of the trees above them,
+	// each level for all stems together.
 	leaves := 0
 	for _, p := range s.loose {
 		leaves += p.node.present().len()

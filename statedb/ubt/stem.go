@@ -41,21 +41,20 @@ func (s *stem) at(rank int) (value [32]byte) {
 	return value
 }
 
-// newStem returns a new stem with the values in writes. The writes must be in
-// strictly ascending order of their keys and belong to one stem. If all of them are
-// deletions, newStem returns an empty ref. The hash of a small stem is not computed
-// yet.
+// newStem returns a new stem with the values in writes.
 func newStem(h *Hasher, writes []Write) ref {
 	s := &stem{nameSize: StemSize}
 	var b strings.Builder
 	b.Grow(StemSize + len(writes)*valueSize)
 	b.Write(writes[0].Key.stem())
+	// The writes are in ascending order of their keys and belong to one stem.
 	for i := range writes {
 		if w := &writes[i]; !w.Deleted {
 			s.present.add(w.Key.sub())
 			b.Write(w.Value[:])
 		}
 	}
+	// All writes are deletions.
 	if s.present == (set{}) {
 		return ref{}
 	}
@@ -63,11 +62,7 @@ func newStem(h *Hasher, writes []Write) ref {
 	return s.sealed(h, nil, nil)
 }
 
-// with applies writes to the stem and returns the new stem; the hash of a small
-// stem is not computed yet. The writes must be in strictly ascending order of their
-// keys and belong to this stem. sum must be the stem's present hash. If the writes
-// change nothing, with returns the receiver. If they remove the last value, it
-// returns an empty ref.
+// with applies writes, in ascending order of keys, and returns the new stem.
 func (s *stem) with(h *Hasher, sum Hash, writes []Write) ref {
 	next := &stem{present: s.present, nameSize: s.nameSize}
 	var dirty [groupCount]bool
@@ -86,6 +81,7 @@ func (s *stem) with(h *Hasher, sum Hash, writes []Write) ref {
 		}
 	}
 	switch {
+	// The last value was removed.
 	case next.present == set{}:
 		return ref{}
 	case !changed:
@@ -95,8 +91,7 @@ func (s *stem) with(h *Hasher, sum Hash, writes []Write) ref {
 	return next.sealed(h, s.groups, &dirty)
 }
 
-// fill stores the values of a new stem: the written values, and the others from
-// the old stem.
+// fill stores the values of a new stem: the written and the old ones.
 func (s *stem) fill(old *stem, writes []Write) {
 	var b strings.Builder
 	b.Grow(int(s.nameSize) + s.present.len()*valueSize)
@@ -115,16 +110,15 @@ func (s *stem) fill(old *stem, writes []Write) {
 	s.packed = b.String()
 }
 
-// sealed returns a reference to the new stem s. If s has many values, sealed also
-// computes its hash, and stores the hashes of the 16 groups of values. If known is
-// not nil, it has the group hashes before the write, and only the groups in dirty
-// are hashed again.
+// sealed returns a reference to the new stem, and hashes a large stem.
 func (s *stem) sealed(h *Hasher, known *[groupCount]Hash, dirty *[groupCount]bool) ref {
 	if s.present.len() < cacheGroupsFrom {
 		return ref{s, unsealed}
 	}
+	// A stem with many values stores the hashes of its 16 groups.
 	s.groups = new([groupCount]Hash)
 	for i := range s.groups {
+		// Only the groups in dirty have changed since known.
 		if known != nil && !dirty[i] {
 			s.groups[i] = known[i]
 		} else {
@@ -134,8 +128,7 @@ func (s *stem) sealed(h *Hasher, known *[groupCount]Hash, dirty *[groupCount]boo
 	return ref{s, h.Stem([StemSize]byte([]byte(s.name())), s.subtree(h, allValues))}
 }
 
-// subtree returns the hash of a range of values, and uses the stored group hashes
-// if there are any.
+// subtree returns the hash of a range of values, with stored group hashes.
 func (s *stem) subtree(h *Hasher, at span) Hash {
 	if s.groups == nil || at.length < groupSize {
 		return s.values(h, at)
@@ -158,8 +151,8 @@ func (s *stem) values(h *Hasher, at span) Hash {
 }
 
 // fold combines neighboring hashes until one is left, and overwrites the slice.
-// The number of hashes must be a power of two.
 func fold(h *Hasher, hashes []Hash) Hash {
+	// The number of hashes is a power of two.
 	for width := len(hashes) / 2; width > 0; width /= 2 {
 		for i := range width {
 			hashes[i] = h.inner(hashes[2*i], hashes[2*i+1])

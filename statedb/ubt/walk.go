@@ -58,7 +58,7 @@ func diff(old, now ref, depth int, yield func(Write) bool) bool {
 	return diff(oldLeft, newLeft, depth+1, yield) && diff(oldRight, newRight, depth+1, yield)
 }
 
-// diffStems calls yield for each difference between two stems. One of them may be nil.
+// diffStems calls yield for each difference between two stems; either may be nil.
 func diffStems(old, now *stem, yield func(Write) bool) bool {
 	switch {
 	case old != nil && now != nil && old.name() != now.name():

@@ -4,22 +4,20 @@ package ubt
 // serve more at the same time.
 const warmAtOnce = 32
 
-// warm loads the nodes on the paths of writes into the processor's cache before
-// apply needs them. In a large tree, each step down a path waits for the memory.
-// apply walks one path after the other and would wait at each step, while warm
-// walks several paths at the same time, so that their waits overlap. The result
-// depends on the memory that was read, so that the compiler does not remove the
-// reads.
+// warm loads the nodes on the paths of writes into the processor's cache. In a
+// large tree, each step down a path waits for the memory. apply would wait at each
+// step of each path, while warm walks several paths at once, so that their waits
+// overlap.
 func warm(r ref, depth int, writes []Write) (touched byte) {
 	for ; len(writes) > warmAtOnce; writes = writes[warmAtOnce:] {
 		touched += walkTogether(r, depth, writes[:warmAtOnce])
 	}
+	// The result depends on the memory that was read, so that the compiler does not
+	// remove the reads.
 	return touched + walkTogether(r, depth, writes)
 }
 
-// walkTogether walks from the node r down to the stems of at most warmAtOnce
-// writes. All paths advance together, level by level, so that the processor loads
-// their nodes in parallel.
+// walkTogether walks from r to the stems of at most warmAtOnce writes.
 func walkTogether(r ref, depth int, writes []Write) (touched byte) {
 	var at [warmAtOnce]*inner
 	var stems [warmAtOnce]*stem
@@ -29,6 +27,8 @@ func walkTogether(r ref, depth int, writes []Write) (touched byte) {
 	}
 	for on := root != nil; on; depth++ {
 		on = false
+		// All paths advance together, so that the processor loads their nodes in
+		// parallel.
 		for i := range writes {
 			if at[i] == nil {
 				continue

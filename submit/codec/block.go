@@ -71,10 +71,9 @@ type Assurance struct {
 	Signature [64]byte
 }
 
-// disputes is the disputes extrinsic E_D (GP 10.2). It contains verdicts on
-// reports, and the validators that are convicted because of a verdict: those that
-// guaranteed an invalid report (Culprits), and those that voted against the verdict
-// (Faults).
+// disputes is the disputes extrinsic E_D (GP 10.2). Verdicts are judgements about
+// reports. Culprits are validators that guaranteed an invalid report, and Faults
+// are validators that voted against a verdict.
 type disputes struct {
 	Verdicts []verdict
 	Culprits []culprit
@@ -137,8 +136,7 @@ func (x *Block) code(c *coder) {
 	x.Extrinsic.code(c)
 }
 
-// code encodes or decodes the parts in the order of GP C.16: tickets, preimages, guarantees,
-// assurances, disputes.
+// code encodes or decodes the parts in the order of GP C.16.
 func (x *Extrinsics) code(c *coder) {
 	x.Tickets.code(c)
 	x.Preimages.code(c)

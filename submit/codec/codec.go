@@ -142,8 +142,7 @@ func DecodePrefix[T any, P interface {
 	return v, r.rest, nil
 }
 
-// hash returns the BLAKE2b-256 hash of the encoding of v. Errors are those of
-// Encode.
+// hash returns the BLAKE2b-256 hash of the encoding of v.
 func (c *Codec) hash(v Value) ([32]byte, error) {
 	digest, err := blake2b.New256(nil)
 	if err != nil {

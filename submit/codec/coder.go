@@ -23,13 +23,11 @@ type coder struct {
 	// a value can be hashed without memory for its whole encoding.
 	digest stdhash.Hash
 	// reserved is the number of bytes at the end of rest that belong to later
-	// elements. The current element cannot use them, because each later element
-	// needs at least its shortest encoding.
+	// elements. Each later element needs at least its shortest encoding.
 	reserved uint64
 	// excess is the memory of the decoded elements beyond twice the size of their
-	// encodings, in bytes. It may not exceed maxExcess. blobs is the number of
-	// bytes in the byte strings read so far, which take as much memory as their
-	// encodings.
+	// encodings, in bytes; at most maxExcess. blobs is the number of bytes in the
+	// byte strings read so far.
 	excess, blobs uint64
 }
 
@@ -42,11 +40,11 @@ const maxExcess = 4 << 20
 // piece is the number of bytes that a digest receives at once.
 const piece = 4 << 10
 
-// write appends x to the output. It copies x even if there is a digest. If x itself
-// were passed to the digest, the compiler would allocate the variables of all
-// callers on the heap.
+// write appends x to the output, and passes full pieces to the digest.
 func (c *coder) write(x []byte) {
 	for c.digest != nil && len(c.out)+len(x) > piece {
+		// Copy x even if there is a digest. If x itself were passed to the digest,
+		// the compiler would allocate the variables of all callers on the heap.
 		n := piece - len(c.out)
 		c.out = append(c.out, x[:n]...)
 		c.flush()
@@ -70,8 +68,7 @@ func (c *coder) fail(err error) {
 // left returns how many bytes of the input the current element may use.
 func (c *coder) left() uint64 { return uint64(len(c.rest)) - c.reserved }
 
-// take removes and returns the next n bytes of the input; after an error it returns
-// nil. The caller must not keep the slice, because it shares memory with the input.
+// take removes and returns the next n bytes of the input.
 func (c *coder) take(n uint64) []byte {
 	if left := c.left(); left < n {
 		c.fail(fmt.Errorf("%w: %d bytes left, want %d", ErrTruncated, left, n))
@@ -79,6 +76,7 @@ func (c *coder) take(n uint64) []byte {
 	if c.err != nil {
 		return nil
 	}
+	// The slice shares memory with the input, so callers must not keep it.
 	b := c.rest[:n:n]
 	c.rest = c.rest[n:]
 	return b
@@ -103,10 +101,10 @@ func hash[H ~[32]byte](c *coder, x *H) {
 	}
 }
 
-// fixed encodes or decodes an unsigned integer of size bytes, least significant byte first (GP
-// C.12).
+// fixed encodes or decodes an unsigned integer of size bytes (GP C.12).
 func fixed[N ~uint8 | ~uint16 | ~uint32 | ~uint64](c *coder, size int, x *N) {
 	var b [8]byte
+	// The least significant byte comes first.
 	binary.LittleEndian.PutUint64(b[:], uint64(*x))
 	c.bytes(b[:size])
 	if c.reads {
@@ -187,7 +185,7 @@ func (c *coder) readNatural() uint64 {
 }
 
 // natural encodes or decodes a number in the variable-length encoding of
-// AppendNatural, in as few bytes as possible. name is the field's name for errors.
+// AppendNatural.
 func natural[N ~uint16 | ~uint32 | ~uint64](c *coder, x *N, name string) {
 	if c.err != nil {
 		return
@@ -206,8 +204,7 @@ func natural[N ~uint16 | ~uint32 | ~uint64](c *coder, x *N, name string) {
 	}
 }
 
-// blob encodes or decodes a byte string with its length in front. An empty string
-// is decoded as nil.
+// blob encodes or decodes a byte string with its length in front.
 func (c *coder) blob(x *[]byte) {
 	n := uint64(len(*x))
 	natural(c, &n, "length")
@@ -216,59 +213,57 @@ func (c *coder) blob(x *[]byte) {
 		return
 	}
 	*x = nil
+	// An empty string is decoded as nil.
 	if b := c.take(n); len(b) > 0 {
 		*x = append([]byte(nil), b...)
 		c.blobs += n
 	}
 }
 
-// sequence encodes or decodes a list of elements with their count in front. An
-// empty list is decoded as nil. least is the size of the shortest element in bytes.
-// A count that cannot fit into the input is rejected before any memory is
-// allocated. Elements that take more memory than twice their encodings plus
-// maxExcess are rejected too.
+// sequence encodes or decodes a list of elements with their count in front.
 func sequence[E any](c *coder, x *[]E, least int, code func(*coder, *E)) {
 	n := uint64(len(*x))
 	natural(c, &n, "count")
 	if c.reads {
 		*x = nil
+		// least is the size of the shortest element. Reject a count that cannot fit
+		// into the input before allocating memory.
 		if left := c.left(); c.err == nil && n > left/uint64(least) {
 			c.fail(fmt.Errorf("%w: %d elements in %d bytes", ErrTruncated, n, left))
 		}
 		if c.err == nil && n > 0 {
 			*x = make([]E, 0, roomFor[E](c, n, least))
+			// From now on, elements must not take more memory than twice their
+			// encodings plus maxExcess.
 			code = charged(least, code)
 		}
 	}
 	elements(c, x, n, least, code)
 }
 
-// excessOf returns by how much the memory of an element exceeds twice its shortest
-// encoding, in bytes. least is the size of that encoding.
+// excessOf returns by how much an element's memory exceeds twice its shortest
+// encoding.
 func excessOf[E any](least int) uint64 {
 	var e E
 	size, twice := uint64(unsafe.Sizeof(e)), uint64(2*least)
 	return size - min(size, twice)
 }
 
-// roomFor returns for how many of n elements a decoder should allocate memory. A
-// forged count must not cause a large allocation, so roomFor computes how many
-// elements the rest of the input can contain within maxExcess. It assumes as many
-// of the shortest elements as maxExcess allows. All further elements must contain
-// byte strings that make up for their excess.
+// roomFor returns for how many of n elements a decoder should allocate memory.
 func roomFor[E any](c *coder, n uint64, least int) uint64 {
 	excess := excessOf[E](least)
 	if excess == 0 {
 		return n
 	}
+	// A forged count must not cause a large allocation, so compute how many
+	// elements the input can contain: as many of the shortest elements as maxExcess
+	// allows, and further elements with byte strings that make up for their excess.
 	shortest := (maxExcess - c.excess) / excess
 	rest := c.left() - min(c.left(), shortest*uint64(least))
 	return min(n, shortest+rest/(uint64(least)+excess)+1)
 }
 
-// charged wraps code, which decodes an element, so that c.excess counts the memory
-// of the element. The byte strings in an element reduce this amount, because a
-// decoded byte string takes only half of the memory that its encoding allows.
+// charged wraps code, which decodes an element, so that c.excess counts its memory.
 func charged[E any](least int, code func(*coder, *E)) func(*coder, *E) {
 	excess := excessOf[E](least)
 	if excess == 0 {
@@ -277,28 +272,29 @@ func charged[E any](least int, code func(*coder, *E)) func(*coder, *E) {
 	return func(c *coder, x *E) {
 		before := c.blobs
 		code(c, x)
+		// A decoded byte string takes only half of the memory that its encoding
+		// allows, so byte strings in the element reduce the amount.
 		if c.excess += excess - min(excess, c.blobs-before); c.excess > maxExcess {
 			c.fail(fmt.Errorf("%w: elements of %d bytes or more need %d bytes of memory beyond twice their encodings, want at most %d", ErrTooLarge, least, c.excess, maxExcess))
 		}
 	}
 }
 
-// array encodes or decodes n elements without a count in front, because n follows
-// from the chain's constants. name is the field's name for errors.
+// array encodes or decodes n elements without a count in front.
 func array[E any](c *coder, x *[]E, n int, name string, code func(*coder, *E)) {
 	if c.reads {
 		*x = nil
 	} else if len(*x) != n {
+		// n follows from the chain's constants.
 		c.fail(fmt.Errorf("%w: %d %s, want %d", ErrWrongLength, len(*x), name, n))
 	}
 	elements(c, x, uint64(n), 0, code)
 }
 
-// perSet encodes or decodes a list whose length depends on the size of a validator
-// set. Up to version 0.7.2, all sets have the size in the chain's constants, so the
-// list has n elements and no count. From 0.8.0 on, sets differ in size, and the
-// count comes first. least is the size of the shortest element in bytes.
+// perSet encodes or decodes a list whose length depends on a validator set.
 func perSet[E any](c *coder, x *[]E, n, least int, name string, code func(*coder, *E)) {
+	// From 0.8.0 on, sets differ in size, so the count comes first. Before, all
+	// sets have the size n of the chain's constants.
 	if c.codec.version >= V080 {
 		sequence(c, x, least, code)
 		return
@@ -306,9 +302,7 @@ func perSet[E any](c *coder, x *[]E, n, least int, name string, code func(*coder
 	array(c, x, n, name, code)
 }
 
-// elements encodes or decodes n elements. least is the size of the shortest
-// element in bytes. While an element is decoded, it cannot use the bytes that the
-// elements after it need at least.
+// elements encodes or decodes n elements.
 func elements[E any](c *coder, x *[]E, n uint64, least int, code func(*coder, *E)) {
 	outer := c.reserved
 	for i := uint64(0); i < n && c.err == nil && i < math.MaxInt32; i++ {
@@ -316,6 +310,8 @@ func elements[E any](c *coder, x *[]E, n uint64, least int, code func(*coder, *E
 			code(c, &(*x)[i])
 			continue
 		}
+		// Reserve the bytes that the later elements need at least, so that this
+		// element cannot use them.
 		c.reserved = outer + (n-1-i)*uint64(least)
 		var empty E
 		*x = append(*x, empty)
@@ -327,8 +323,7 @@ func elements[E any](c *coder, x *[]E, n uint64, least int, code func(*coder, *E
 	}
 }
 
-// optional encodes or decodes a value that may be absent: a flag and, if the flag
-// is 1, the value. nil means that the value is absent.
+// optional encodes or decodes a flag and, if the flag is 1, the value.
 func optional[E any](c *coder, x **E, name string, code func(*coder, *E)) {
 	there := *x != nil
 	c.flag(&there, name)
@@ -343,8 +338,7 @@ func optional[E any](c *coder, x **E, name string, code func(*coder, *E)) {
 	}
 }
 
-// ascending checks that the elements are distinct and in ascending order, as the
-// encoding of a set or a dictionary requires.
+// ascending checks that the elements are distinct and in ascending order.
 func ascending[E any](c *coder, xs []E, name string, compare func(a, b *E) int) {
 	for i := 1; i < len(xs) && c.err == nil; i++ {
 		if compare(&xs[i-1], &xs[i]) >= 0 {

@@ -20,8 +20,8 @@ var ErrUnknownSet = errors.New("codec: unknown size of the validator set")
 // SetSizes contains the sizes of two validator sets after a block: the active set,
 // and the set of the next epoch. From Gray Paper 0.8.0 on, the sizes change, and a
 // host needs them for [Codec.ImportedBy]. The host computes them from header to
-// header with After. After the genesis block, both are the number of validators in
-// its epoch mark.
+// header with After. After the genesis block, both sizes are the number of
+// validators in its epoch mark.
 type SetSizes struct {
 	// Active is the number of validators that author and assure blocks now. Next is the number of
 	// validators that will do so in the next epoch.
@@ -41,8 +41,7 @@ func (s SetSizes) After(h *Header) SetSizes {
 // noMark is the value of Effect.Next for a block without an epoch mark.
 const noMark = -1
 
-// after returns the sizes after a block whose epoch mark has the given number of
-// validators, or noMark.
+// after returns the sizes after a block with next validators in its epoch mark.
 func (s SetSizes) after(next int) SetSizes {
 	if next == noMark {
 		return s
@@ -159,8 +158,7 @@ func (e *Effect) Imported(parent SetSizes) (jamq.Block, SetSizes, error) {
 	return out, sizes, err
 }
 
-// importedBy completes the effect with the numbers of active validators before
-// and after the block.
+// importedBy completes the effect with the numbers of active validators.
 func (e *Effect) importedBy(before, after int) (jamq.Block, error) {
 	if min(before, after) < 1 || max(before, after) > e.most {
 		return jamq.Block{}, fmt.Errorf("%w: %d validators and %d after the block, want 1 to %d", ErrUnknownSet, before, after, e.most)
@@ -178,22 +176,24 @@ func (e *Effect) importedBy(before, after int) (jamq.Block, error) {
 	return out, nil
 }
 
-// dependencies returns the packages that must be accumulated before the package of the report (GP
-// 12.5). These are its prerequisites and the packages whose segments it imports by package hash.
+// dependencies returns the packages that must be accumulated before the report's
+// package (GP 12.5).
 func (x *WorkReport) dependencies() []jamq.PackageHash {
 	out := append([]jamq.PackageHash(nil), x.Context.Prerequisites...)
+	// The package also depends on the packages whose segments it imports by package
+	// hash.
 	for _, l := range x.Lookups {
 		out = append(out, l.Package)
 	}
 	return out
 }
 
-// condemned returns the reports that the verdicts remove from their cores: those
-// for which at least one vote is that the report is invalid (GP 10.15).
+// condemned returns the reports that the verdicts remove from their cores.
 func condemned(verdicts []verdict) []common.Hash {
 	var out []common.Hash
 	for i := range verdicts {
 		for _, v := range verdicts[i].Votes {
+			// One vote against the report is enough (GP 10.15).
 			if !v.Valid {
 				out = append(out, verdicts[i].Target)
 				break

@@ -52,7 +52,7 @@ type Import struct {
 	// that exports them.
 	Root      common.Hash
 	ByPackage bool
-	// Index is the position of the segment among the exported ones. It must be below 2^15.
+	// Index is the position of the segment among the exported segments, below 2^15.
 	Index uint16
 }
 
@@ -78,9 +78,7 @@ const byPackageBit = 1 << 15
 
 func (x *RefineContext) code(c *coder) { context(c, (*jamq.RefineContext)(x)) }
 
-// context encodes or decodes a refine context (GP C.24). From version 0.8.0 on, the
-// encoding also contains the slot of the anchor and the state root of the lookup
-// anchor.
+// context encodes or decodes a refine context (GP C.24).
 func context(c *coder, x *jamq.RefineContext) {
 	hash(c, &x.Anchor)
 	if c.codec.version >= V080 {

@@ -16,27 +16,15 @@ import (
 // mostRounds is how often agreed sends its two requests at most.
 const mostRounds = 3
 
-// agreed asks the node the same question until two answers name the same block,
-// and returns that block. It sends two requests at a time. A single answer is not
-// enough, because JIP-2 serves no headers that would verify it, and a wrong answer
-// would be delivered as a block.
-//
-// Answers of honest nodes differ if a head moves between two requests, or if a
-// gateway passes the requests to several nodes, some of which are behind. agreed
-// then asks again. If two blocks have two answers each, it returns the newer one.
-// Every other answer that contradicts the returned block is passed to note. moves
-// is true if the question is about a head. Two different answers about a head can
-// both be true, unless they have the same hash or the same slot.
-//
-// The errors are these:
-//
-//   - the node's Error if both first answers are errors
-//   - any other error of ask, at once
-//   - an error that wraps submit.ErrContradiction if no two answers are equal in
-//     mostRounds rounds
+// agreed asks the node until two answers name the same block, and returns that
+// block.
 func agreed(ctx context.Context, note func(error), moves bool, ask func(context.Context) (BlockDescriptor, error)) (BlockDescriptor, error) {
+	// A single answer is not enough. JIP-2 serves no headers that would verify it,
+	// and a wrong answer would be delivered as a block.
 	votes := make(map[BlockDescriptor]int)
 	var refused error // the node's last Error
+	// Answers of honest nodes differ if a head moves between two requests, or if a
+	// gateway passes the requests to several nodes. Then ask again.
 	for range mostRounds {
 		var asking sync.WaitGroup
 		var answers [2]BlockDescriptor
@@ -54,11 +42,15 @@ func agreed(ctx context.Context, note func(error), moves bool, ask func(context.
 				votes[answers[i]]++
 			}
 		}
+		// Both first answers are errors, so return the node's Error.
 		if len(votes) == 0 {
 			return BlockDescriptor{}, refused
 		}
+		// If two blocks have two answers each, the newer block counts.
 		if named := newest(votes, 2); len(named) > 0 {
 			for _, b := range newest(votes, 1) {
+				// Two different answers about a head (moves) can both be true,
+				// unless they have the same hash or the same slot.
 				if a := named[0]; a != b && (!moves || a.HeaderHash == b.HeaderHash || a.Slot == b.Slot) {
 					note(contradiction(a, b))
 				}

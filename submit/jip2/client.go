@@ -73,8 +73,7 @@ func (c *Client) Close() {
 	<-c.done
 }
 
-// run keeps the client connected until ctx ends: it dials the node, serves the
-// connection until it breaks, waits, and dials again.
+// run keeps the client connected until ctx ends.
 func (c *Client) run(ctx context.Context) {
 	defer close(c.done)
 	defer c.endSubscriptions()
@@ -103,12 +102,11 @@ func (c *Client) run(ctx context.Context) {
 	}
 }
 
-// backoff returns how long the client waits before it dials again after the
-// given number of consecutive failures. A random part of up to one half is
-// subtracted from the wait, so that the clients of a node that restarts do not
-// all connect at the same time.
+// backoff returns the wait before the next dial, after consecutive failures.
 func (c *Client) backoff(failures int) time.Duration {
 	wait := backoff.Wait(c.cfg.BackoffBase, c.cfg.BackoffMax, failures)
+	// A random part is subtracted, so that the clients of a node that restarts do
+	// not all connect at the same time.
 	return wait/2 + rand.N(wait/2+1)
 }
 
@@ -163,8 +161,6 @@ func (l *limitedConn) Read(b []byte) (int, error) {
 }
 
 // serve runs one connection until it ends, and returns the reason for the end.
-// Meanwhile it reads the node's messages, sends pings, and renews the
-// subscriptions of the previous connection.
 func (c *Client) serve(ctx context.Context, ws *websocket.Conn) error {
 	conn := newConn(ws, &c.cfg, c.log, &c.malformed)
 	stop := context.AfterFunc(ctx, conn.close) // unblocks the reader
@@ -173,6 +169,7 @@ func (c *Client) serve(ctx context.Context, ws *websocket.Conn) error {
 	defer helpers.Wait()
 	defer conn.close()
 	helpers.Go(conn.ping)
+	// The node does not know the subscriptions of the previous connection.
 	again := c.attach(conn)
 	helpers.Go(func() { c.resubscribe(conn, again) })
 	err := conn.read()
@@ -181,24 +178,19 @@ func (c *Client) serve(ctx context.Context, ws *websocket.Conn) error {
 	return err
 }
 
-// attach makes conn the connection that calls use from now on, and wakes the
-// calls that wait for a connection. It returns all open subscriptions. The
-// caller must renew them, because the node does not know them on the new
-// connection.
+// attach makes conn the client's connection, and returns the subscriptions to
+// renew.
 func (c *Client) attach(conn *conn) []*stream {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	again := slices.Collect(maps.Keys(c.subs))
 	c.conn = conn
+	// This wakes the calls that wait for a connection.
 	close(c.connected)
 	return again
 }
 
-// resubscribe renews the given subscriptions on a new connection. If the node
-// refuses a subscription, for example because it limits their number, the
-// reader of that subscription receives the error, and the connection is kept
-// for the others. After any other failure, resubscribe closes the connection,
-// and the client tries again on the next one.
+// resubscribe renews the given subscriptions on a new connection.
 func (c *Client) resubscribe(conn *conn, again []*stream) {
 	for _, s := range again {
 		ctx, cancel := context.WithTimeout(context.Background(), c.cfg.CallTimeout)
@@ -207,6 +199,9 @@ func (c *Client) resubscribe(conn *conn, again []*stream) {
 		if err != nil {
 			c.renewing.Do(func() { c.log.Warn("cannot renew a subscription", "method", s.method, "err", err) })
 		}
+		// The node may refuse a subscription, for example because it limits their
+		// number. The reader receives the error, and the connection stays for the
+		// other subscriptions.
 		if refused := new(Error); errors.As(err, &refused) {
 			s.deliver(nil, err)
 			continue
@@ -238,9 +233,7 @@ func (c *Client) isConnected() bool {
 	return c.conn != nil
 }
 
-// await returns the current connection, or waits for one. It returns ErrClosed
-// if the client is closed, and an error that wraps ErrDisconnected if ctx ends
-// first.
+// await returns the current connection, or waits for one.
 func (c *Client) await(ctx context.Context) (*conn, error) {
 	for {
 		c.mu.Lock()
@@ -295,7 +288,5 @@ func (c *Client) Call(ctx context.Context, into any, method string, params ...an
 	return err
 }
 
-// answerTime returns how long the node took for the last call that it answered,
-// or 0 before the first answer. The feed uses this time to decide for how many
-// blocks it requests answers at once.
+// answerTime returns how long the node took for its last answer; 0 before that.
 func (c *Client) answerTime() time.Duration { return time.Duration(c.took.Load()) }

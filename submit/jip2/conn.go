@@ -29,14 +29,13 @@ type conn struct {
 	closed  chan struct{}
 	closing sync.Once
 
-	// malformed limits how often malformed messages of the node are logged. All connections of a
-	// client share it, because a node that breaks the connection after each malformed message could
-	// otherwise evade the limit.
+	// malformed limits how often malformed messages are logged. All connections of
+	// a client share it, because a node could break the connection after each
+	// malformed message.
 	malformed *feed.Seldom
 
-	// partly is true while the reader has received the beginning of a message but not its end.
-	// Meanwhile the read deadline is not extended: see extendDeadline. Only the reading goroutine
-	// uses partly.
+	// partly is true while a message has arrived only in part. The read deadline is
+	// not extended meanwhile; see extendDeadline.
 	partly bool
 
 	writing sync.Mutex
@@ -48,21 +47,18 @@ type conn struct {
 	early   earlyUpdates
 	failed  error
 	// doubted is when the client last did something that the node may answer with
-	// an error that has no id and belongs to no waiting call; see doubt. For
-	// doubtTime after that, an error without an id is not assigned to a waiting
-	// call.
+	// an error without an id; see doubt. For doubtTime after that, no waiting call
+	// gets such an error.
 	doubted time.Time
 }
 
 // request is a call that was sent to the node and waits for its answer.
 type request struct {
 	answer chan answered // capacity 1
-	// stream is the subscription that the call opens, or nil for any other call. The reading
-	// goroutine registers the subscription when it reads the answer, because the first notification
-	// may follow immediately.
+	// stream is the subscription that the call opens, or nil. The reading goroutine
+	// registers it with the answer, because a notification may follow immediately.
 	stream *stream
-	// done is closed when the call no longer needs the memory of the answer, because it has decoded
-	// the result or has given up.
+	// done is closed when the call no longer needs the memory of the answer.
 	done chan struct{}
 }
 
@@ -82,11 +78,10 @@ type message struct {
 	Params part   `json:"params"`
 }
 
-// part is a piece of JSON inside a message that is decoded later. Unlike json.RawMessage, it does
-// not copy the piece but shares the memory of the message, so that a large message takes its own
-// size of memory and not a multiple of it. Sharing is safe because encoding/json passes to
-// UnmarshalJSON a part of the text that it decodes, and nothing changes that text afterwards. The
-// tests pass with GOEXPERIMENT=jsonv2 too.
+// part is a piece of JSON inside a message that is decoded later. Unlike
+// json.RawMessage, it shares the memory of the message, so that a large message
+// takes only its own size of memory. Sharing is safe because encoding/json, also
+// with GOEXPERIMENT=jsonv2, never changes the text that it passes to UnmarshalJSON.
 type part []byte
 
 func (p *part) UnmarshalJSON(raw []byte) error {
@@ -97,9 +92,10 @@ func (p *part) UnmarshalJSON(raw []byte) error {
 // MarshalJSON returns the part unchanged.
 func (p part) MarshalJSON() ([]byte, error) { return p, nil }
 
-// idKey returns the text of a JSON-RPC id without quotes, as a map key. The quotes are removed
-// because some nodes send the same id as a number in one message and as a string in another.
+// idKey returns the text of a JSON-RPC id without quotes, as a map key.
 func idKey(id part) string {
+	// Some nodes send the same id as a number in one message and as a string in
+	// another.
 	if n := len(id); n > 2 && id[0] == '"' && id[n-1] == '"' {
 		return string(id[1 : n-1])
 	}
@@ -116,18 +112,17 @@ func newConn(ws *websocket.Conn, cfg *Config, log *slog.Logger, malformed *feed.
 	return c
 }
 
-// extendDeadline moves the read deadline to three ping intervals from now, unless the reader is in
-// the middle of a message. Otherwise a node that answers pings could send a single message that
-// never ends, and no call would get an answer meanwhile.
+// extendDeadline moves the read deadline to three ping intervals from now.
 func (c *conn) extendDeadline() error {
+	// A node that answers pings could otherwise send a single message that never
+	// ends, and no call would get an answer.
 	if c.partly {
 		return nil
 	}
 	return c.ws.SetReadDeadline(time.Now().Add(3 * c.cfg.PingInterval))
 }
 
-// close closes the connection. The reading goroutine then notices the end and calls fail, which
-// ends the pending calls.
+// close closes the connection, which ends the reading goroutine.
 func (c *conn) close() {
 	c.closing.Do(func() {
 		close(c.closed)
@@ -135,14 +130,15 @@ func (c *conn) close() {
 	})
 }
 
-// ping sends a ping in each interval until the connection is closed. The client thereby notices
-// that a node has disappeared even while no call is running.
+// ping sends a ping in each interval until the connection is closed.
 func (c *conn) ping() {
 	ticker := time.NewTicker(c.cfg.PingInterval)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ticker.C:
+			// A failed ping shows that the node has disappeared, even if no call is
+			// running.
 			if err := c.ws.WriteControl(websocket.PingMessage, nil, time.Now().Add(c.cfg.PingInterval)); err != nil {
 				c.close()
 				return
@@ -153,8 +149,7 @@ func (c *conn) ping() {
 	}
 }
 
-// read receives the node's messages and passes each of them on. It returns an error when the
-// connection ends, or when a message is not JSON-RPC.
+// read receives the node's messages and passes them on until an error.
 func (c *conn) read() error {
 	defer c.close()
 	for {
@@ -171,9 +166,7 @@ func (c *conn) read() error {
 	}
 }
 
-// receive returns the node's next message. It doubles its buffer whenever the buffer is full,
-// because ReadMessage of the WebSocket library would leave more garbage for a large message. It
-// does not use bytes.Buffer, which allocates each size twice under the race detector.
+// receive returns the node's next message.
 func (c *conn) receive() ([]byte, error) {
 	kind, message, err := c.ws.NextReader()
 	if err != nil {
@@ -192,6 +185,9 @@ func (c *conn) receive() ([]byte, error) {
 			return raw, nil
 		case err != nil:
 			return nil, err
+		// Double the buffer. ReadMessage of the WebSocket library would leave more
+		// garbage for a large message, and bytes.Buffer allocates each size twice
+		// under the race detector.
 		case len(raw) == cap(raw):
 			grown := make([]byte, len(raw), 2*cap(raw))
 			copy(grown, raw)
@@ -200,10 +196,7 @@ func (c *conn) receive() ([]byte, error) {
 	}
 }
 
-// take passes a message of the node to the call or subscription that waits for it.
-// If raw is a JSON array of messages (a batch), take passes on each of them, and
-// drops those that are not JSON-RPC. The error wraps ErrMalformed if raw itself is
-// not JSON-RPC, or if the batch is empty or has more than maxBatch messages.
+// take passes a message of the node to the waiting call or subscription.
 func (c *conn) take(raw []byte) error {
 	batch, isArray := elements(raw, maxBatch)
 	switch {
@@ -212,6 +205,7 @@ func (c *conn) take(raw []byte) error {
 	case len(batch) == 0:
 		return fmt.Errorf("%w: a batch with no message, or with more than %d", ErrMalformed, maxBatch)
 	}
+	// Drop the messages of a batch that are not JSON-RPC, and pass on the others.
 	for _, one := range batch {
 		if err := c.takeOne(one); err != nil {
 			c.malformed.Do(func() { c.log.Warn("ignored a part of a batch of the JAM node", "err", err) })
@@ -223,27 +217,25 @@ func (c *conn) take(raw []byte) error {
 // maxBatch is the maximum number of messages in a batch.
 const maxBatch = 1024
 
-// elements returns the elements of a JSON array. isArray reports whether raw begins like an array.
-// The list is empty if the array is malformed or has more than most elements; most is at most
-// maxBatch. To bound the memory that an array of many tiny elements takes, the function decodes
-// into an array of fixed size.
+// elements returns the elements of a JSON array; isArray is false for other JSON.
 func elements(raw []byte, most int) (list []part, isArray bool) {
 	if text := bytes.TrimLeft(raw, " \t\r\n"); len(text) == 0 || text[0] != '[' {
 		return nil, false
 	}
+	// An array of fixed size bounds the memory that many tiny elements take.
 	var all [maxBatch + 1]part // later ones are skipped
 	if json.Unmarshal(raw, &all) != nil {
 		return nil, true
 	}
 	n := slices.IndexFunc(all[:], func(one part) bool { return one == nil })
+	// The array has more elements than the caller accepts.
 	if n < 0 || n > most {
 		return nil, true
 	}
 	return all[:n], true
 }
 
-// takeOne passes one message to the call or subscription that waits for it, or
-// drops the message. The error wraps ErrMalformed.
+// takeOne passes one message to its call or subscription, or drops it.
 func (c *conn) takeOne(raw []byte) error {
 	var m message
 	if err := json.Unmarshal(raw, &m); err != nil {
@@ -263,13 +255,12 @@ func (c *conn) takeOne(raw []byte) error {
 	return nil
 }
 
-// refuse answers a request from the node with an error. A client offers no methods, but the node
-// may wait for an answer. Even if the request has the same id as one of the client's calls, it must
-// not be taken for the answer to that call, because a node numbers its requests independently.
+// refuse answers a request from the node with an error.
 func (c *conn) refuse(m *message) {
 	c.mu.Lock()
 	c.doubt()
 	c.mu.Unlock()
+	// A client offers no methods, but the node may wait for an answer.
 	raw, err := json.Marshal(struct {
 		Version string `json:"jsonrpc"`
 		ID      part   `json:"id"`
@@ -280,25 +271,24 @@ func (c *conn) refuse(m *message) {
 	}
 }
 
-// callOf converts the id of an answer to the number of the client's call, and
-// returns false if that is impossible. Some nodes return the id as text, or as a
-// number with a fraction of zero such as 7.0.
+// callOf converts the id of an answer to the number of the client's call.
 func callOf(id part) (uint64, bool) {
 	text := idKey(id)
 	if n, err := strconv.ParseUint(text, 10, 64); err == nil {
 		return n, true
 	}
+	// Some nodes return a number with a fraction of zero, such as 7.0.
 	n, err := strconv.ParseFloat(text, 64)
 	return uint64(n), err == nil && n >= 0 && n < 1<<53 && n == math.Trunc(n)
 }
 
-// takeCall removes and returns the call that waits for an answer, or returns nil
-// if there is none. refused is the error in the answer, or nil. A node that could
-// not read a request answers with an error without an id. takeCall assigns such an
-// error to the only waiting call, unless something else may have caused it; see
-// lone. The caller holds c.mu.
+// takeCall removes and returns the call that waits for an answer, or returns nil.
 func (c *conn) takeCall(m *message, refused *Error) *request {
+	// The caller holds c.mu.
 	id, ok := callOf(m.ID)
+	// A node that could not read a request answers with an error without an id. The
+	// error belongs to the only waiting call, unless something else may have caused
+	// it.
 	if !present(m.ID) && refused != nil {
 		id, ok = c.lone()
 	}
@@ -310,10 +300,9 @@ func (c *conn) takeCall(m *message, refused *Error) *request {
 	return r
 }
 
-// lone returns the id of the only waiting call. certain is true if an error
-// without an id must belong to this call, because no other call waits and doubt
-// was not called within doubtTime. The caller holds c.mu.
+// lone returns the only waiting call if an error must belong to it.
 func (c *conn) lone() (id uint64, certain bool) {
+	// The caller holds c.mu.
 	if len(c.pending) != 1 || time.Since(c.doubted) < doubtTime {
 		c.doubt() // the next such error may be for the same message
 		return 0, false
@@ -328,18 +317,16 @@ func (c *conn) lone() (id uint64, certain bool) {
 // for this long, an error without an id belongs to the only waiting call.
 const doubtTime = time.Minute
 
-// doubt records that the node may now send an error without an id that belongs to no waiting call.
-// The error may be about a call that was given up, an unsubscription, or the client's answer to a
-// request of the node. The caller holds c.mu.
+// doubt records that an error without an id may belong to no waiting call. The
+// error may be about a call that was given up, an unsubscription, or an answer to
+// the node. The caller holds c.mu.
 func (c *conn) doubt() { c.doubted = time.Now() }
 
-// answer passes a result to the call that waits for it, or drops the result if the call no longer
-// waits. A small result is copied, so that the rest of its message can be freed. For a large
-// result, answer waits until the call has decoded it, so that concurrent calls never hold more than
-// one large message in memory.
+// answer passes a result to the call that waits for it, or drops the result.
 func (c *conn) answer(m *message) {
 	a := answered{result: m.Result}
 	large := len(m.Result) > maxShape
+	// Copy a small result, so that the rest of its message can be freed.
 	if !large {
 		a.result = bytes.Clone(m.Result)
 	}
@@ -366,26 +353,28 @@ func (c *conn) answer(m *message) {
 		return
 	}
 	r.answer <- a
+	// Wait until the call has decoded a large result, so that concurrent calls
+	// never hold more than one large message in memory.
 	if large {
 		<-r.done
 	}
 }
 
-// attach registers a subscription under the id that the node gave it, so that updates with this id
-// reach it. Because the id stays in memory as long as the subscription does, attach refuses an id
-// of more than 256 bytes with an error that wraps ErrMalformed. The caller holds c.mu.
+// attach registers a subscription under the id that the node gave it.
 func (c *conn) attach(s *stream, id part) error {
 	const most = 256
+	// The id stays in memory as long as the subscription does, so it must not be
+	// long.
 	if len(id) > most {
 		return fmt.Errorf("%w: id of a subscription of %d bytes, want at most %d", ErrMalformed, len(id), most)
 	}
+	// The caller holds c.mu.
 	c.streams[idKey(id)] = s
 	s.attached(c, id)
 	return nil
 }
 
-// fail ends all pending calls with an error that wraps ErrDisconnected. All later calls on this
-// connection return the same error. err is the reason for which the connection has ended.
+// fail ends all pending calls, and makes later calls fail, with ErrDisconnected.
 func (c *conn) fail(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -396,13 +385,12 @@ func (c *conn) fail(err error) {
 	}
 }
 
-// call sends a request to the node, waits for the answer, and decodes the result into the pointer
-// into. If into is nil, the result is dropped. stream is the subscription that the request opens,
-// or nil for any other request.
+// call sends a request, waits for the answer, and decodes the result into into.
 func (c *conn) call(ctx context.Context, into any, stream *stream, method string, params []any) error {
 	if params == nil {
 		params = []any{}
 	}
+	// stream is the subscription that the request opens; nil for any other request.
 	r := &request{answer: make(chan answered, 1), stream: stream, done: make(chan struct{})}
 	defer close(r.done)
 	c.mu.Lock()
@@ -453,15 +441,16 @@ func (c *conn) call(ctx context.Context, into any, stream *stream, method string
 	}
 }
 
-// write sends one message. It applies the write deadline of the configuration instead of the
-// deadline of ctx, because a write that fails in the middle makes the connection unusable for all
-// callers. An impatient caller must not end the connection for the others.
+// write sends one message.
 func (c *conn) write(ctx context.Context, raw []byte) error {
 	c.writing.Lock()
 	defer c.writing.Unlock()
 	if ctx.Err() != nil {
 		return fmt.Errorf("not sent: %w", ctx.Err())
 	}
+	// A write that fails in the middle makes the connection unusable for all
+	// callers. Therefore the deadline of ctx does not apply, and an impatient
+	// caller does not end the connection for the others.
 	err := c.ws.SetWriteDeadline(time.Now().Add(c.cfg.CallTimeout))
 	if err == nil {
 		err = c.ws.WriteMessage(websocket.TextMessage, raw)

@@ -102,22 +102,21 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("jip2: node answered error %d: %s", e.Code, e.Message)
 }
 
-// errorOf decodes the error field of a message. It returns nil if the field is
-// missing or null. It accepts the object of JSON-RPC and the string of JIP-2,
-// and turns any other JSON into the text of the message. Because hosts keep
-// errors and log them, errorOf cuts the message at 1,024 bytes and leaves out
-// data of more than 64 KiB.
+// errorOf decodes the error field of a message, or returns nil without an error.
 func errorOf(raw part) *Error {
 	if !present(raw) {
 		return nil
 	}
 	e := new(Error)
+	// Accept the object of JSON-RPC and the string of JIP-2, and turn any other
+	// JSON into the text of the message.
 	if json.Unmarshal(raw, e) != nil {
 		*e = Error{Code: CodeOther}
 		if json.Unmarshal(raw, &e.Message) != nil {
 			e.Message = excerpt(raw)
 		}
 	}
+	// Hosts keep errors and log them, so limit their size.
 	e.Message = cut(e.Message)
 	if len(e.Data) > maxShape {
 		e.Data = nil
@@ -125,17 +124,14 @@ func errorOf(raw part) *Error {
 	return e
 }
 
-// malformed wraps an error of decoding a part of a message in ErrMalformed, and
-// adds the name of the part. It cuts the text of err at 1,024 bytes. The
-// standard library quotes a number that is out of range in full, so that a node
-// could otherwise make the error as long as it likes.
+// malformed wraps an error of decoding a part in ErrMalformed.
 func malformed(name string, err error) error {
+	// The standard library quotes a number that is out of range in full, so the
+	// node could make the error as long as it likes.
 	return fmt.Errorf("%s: %w: %w", name, ErrMalformed, short(err))
 }
 
-// short returns err unchanged if its text has at most 1,024 bytes. Otherwise it
-// returns a new error with the beginning of the text, because a node may have
-// chosen the length of the text.
+// short returns err, or a new error with the beginning of a long text.
 func short(err error) error {
 	if text := err.Error(); cut(text) != text {
 		return errors.New(cut(text))
@@ -143,15 +139,15 @@ func short(err error) error {
 	return err
 }
 
-// cut returns at most the first 1,024 bytes of a text, without cutting a
-// character of UTF-8 in two. The result is a copy that shares no memory with
-// text, so that a large text can be freed.
+// cut returns at most the first 1,024 bytes of a text.
 func cut(text string) string {
 	const most = 1024
 	if len(text) <= most {
+		// A copy shares no memory with text, so that a large text can be freed.
 		return strings.Clone(text)
 	}
 	end := most
+	// Do not cut a character of UTF-8 in two.
 	for end > most-utf8.UTFMax && !utf8.RuneStart(text[end]) {
 		end--
 	}
@@ -161,8 +157,7 @@ func cut(text string) string {
 // present reports whether a field of a message has a value other than null.
 func present(raw part) bool { return len(raw) != 0 && string(raw) != "null" }
 
-// excerpt returns the first 200 characters of JSON that a node has sent, for
-// errors and logs.
+// excerpt returns the first 200 characters of JSON for errors and logs.
 func excerpt(raw part) string { return fmt.Sprintf("%.200s", raw) }
 
 // Block returns the hash of the block that the node does not have. It returns

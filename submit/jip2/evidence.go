@@ -6,14 +6,11 @@ import (
 	"github.com/jamq/jamq"
 )
 
-// stage is how far a package has come on one chain.
-//
-// JIP-2 does not serve blocks. It only returns the status of a package after a
-// block, and the value that the package's service has stored by then. This file
-// compares these answers for consecutive blocks to derive how each block has
-// affected a package. If answers are missing or contradict each other, it
-// chooses the interpretation in which the package stays alive longest. This can
-// delay a new version of the package, but it never allows one too early.
+// stage is how far a package has come on one chain. JIP-2 serves no blocks, so this
+// file derives the stages from the node's answers about the package after
+// consecutive blocks. If answers are missing or contradict each other, it chooses
+// the interpretation in which the package stays alive longest, because a new
+// version of the package may come late but must never come too early.
 type stage uint8
 
 const (
@@ -40,24 +37,20 @@ type answer struct {
 	taken  bool // the service's value shows that it has accumulated the package
 	// takenLater is true if the node could not answer for this block, but its
 	// answer for a later block shows that the service had accumulated the package
-	// by then. The answer for this block was then derived from the later one; see
-	// earlier.
+	// by then; see earlier.
 	takenLater bool
 }
 
 // shown contains what a block did to a package according to the node's answers.
 type shown struct{ reports, makesAvailable, condemns, accumulates bool }
 
-// next derives what a block did to a package, and the package's fate after the
-// block. f is the fate after the block's parent, slot is the block's slot, and
-// expires means that no later block can report the package.
-//
-// If takenLater is set, it is unknown in which of several blocks the package was
-// accumulated. next then chooses the latest possible block. Any later choice would
-// make the package look dead for some blocks. An earlier choice could be wrong for
-// a fork that branches off in between, on which the package is not accumulated.
+// next derives what a block did to a package, and the resulting fate.
 func (f fate) next(spec *jamq.ChainSpec, slot jamq.Slot, expires bool, a *answer) (fate, shown) {
 	var s shown
+	// With takenLater, it is unknown in which of several blocks the package was
+	// accumulated. Choose the latest possible block. A later choice would make the
+	// package look dead for some blocks, and an earlier choice could be wrong for a
+	// fork that branches off in between.
 	nowTaken := a.taken || a.takenLater && (f.stage == unseen && expires && a.status.Failed != nil || f.stage == available && slot >= f.since.Add(spec.EpochLength))
 	switch f.stage {
 	case unseen:
@@ -85,8 +78,7 @@ func (f fate) next(spec *jamq.ChainSpec, slot jamq.Slot, expires bool, a *answer
 	return f, s
 }
 
-// report returns the report that a status contains, or nil if the package is
-// not reported.
+// report returns the report that a status contains, or nil.
 func (s *WorkPackageStatus) report() *Reported {
 	switch {
 	case s.Reported != nil:
@@ -97,8 +89,7 @@ func (s *WorkPackageStatus) report() *Reported {
 	return nil
 }
 
-// settled reports whether no later block can change the fate. slot is the slot of
-// the block with this fate.
+// settled reports whether no later block can change the fate; slot is the block's.
 func (f fate) settled(spec *jamq.ChainSpec, slot jamq.Slot) bool {
 	switch f.stage {
 	case taken, lost:
@@ -109,12 +100,10 @@ func (f fate) settled(spec *jamq.ChainSpec, slot jamq.Slot) bool {
 	return false
 }
 
-// earlier estimates the node's answer about a package after an older block, whose
-// state the node no longer has. It derives the answer from a, the answer after a
-// later block. ancestor is the older block's index in the list of fetched blocks.
-// position returns the index of a block in that list, or false if the block is
-// older than the list.
+// earlier estimates the node's answer after an older block, whose state is lost.
 func (a *answer) earlier(ancestor int, position func(jamq.HeaderHash) (int, bool)) answer {
+	// position returns the index of a block in the list of fetched blocks, in which
+	// ancestor is the older block. A block that is not in the list is older.
 	after := func(d BlockDescriptor) bool {
 		at, there := position(jamq.HeaderHash(d.HeaderHash))
 		return there && at > ancestor

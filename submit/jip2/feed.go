@@ -105,11 +105,10 @@ type Feed struct {
 	finalEvery int          // defaultFinalEvery, lower in tests
 	asked      atomic.Int64 // nanoseconds of the last answer about a package, see answerTime
 
-	// Only the goroutine that runs Follow uses these three fields. apart records
-	// for how long the node's chain has contradicted the delivered blocks. oldest
-	// is the slot of the oldest block that the node has on such a chain, or 0.
-	// fullAt is the node's final block when the sink last had no room for more
-	// blocks, or zero if the sink was never full.
+	// Only the goroutine that runs Follow uses these fields. apart records how long
+	// the node's chain has contradicted the delivered blocks, and oldest is the
+	// slot of the oldest block that the node has on such a chain. fullAt is the
+	// node's final block when the sink last had no room.
 	apart  feed.Contradiction
 	oldest jamq.Slot
 	fullAt jamq.HeaderHash
@@ -122,9 +121,8 @@ type Feed struct {
 	learned map[jamq.HeaderHash]*learned
 	named   BlockDescriptor
 	watched map[jamq.PackageHash]watched
-	// settled has the packages whose fate is final, so that watching one of
-	// them again has no effect. The feed forgets such a package when no block
-	// can report it any more.
+	// settled has the packages whose fate is final, so that watching one of them
+	// again has no effect.
 	settled map[jamq.PackageHash]watched
 	tree    *headers.Tree[fates]
 }
@@ -221,14 +219,14 @@ func (c *Client) Root(ctx context.Context) (jamq.Block, error) {
 	return jamq.Block{Hash: jamq.HeaderHash(head.HeaderHash), Slot: head.Slot}, err
 }
 
-// fetchAncestors fetches the blocks before the root that can still be anchors,
-// because a queue that was restarted may choose one of them. It is no error if
-// the node no longer has these blocks, or if the chain begins at the root.
+// fetchAncestors fetches the blocks before the root that can still be anchors.
 func (f *Feed) fetchAncestors(ctx context.Context) error {
+	// A queue that was restarted may choose one of these blocks.
 	for {
 		oldest := f.tree.Oldest()
 		parent, err := f.askParent(ctx, oldest.Hash)
 		switch {
+		// The node no longer has the block, or the chain begins at the root.
 		case noParent(err):
 			return nil
 		case err != nil:
@@ -321,14 +319,14 @@ func (f *Feed) Submit(ctx context.Context, s Submission) error {
 	return f.client.SubmitWorkPackage(ctx, s.Core, s.Package, s.Extrinsics)
 }
 
-// Watch adds a package to those whose status the feed requests after each
-// block. It must be called before the package is sent, as [Feed.Submit] does. A
-// host must call Watch itself, before Follow, if it sends packages in another
-// way, or if it has restarted while packages were on their way.
+// Watch makes the feed request the status of a package after each block. Watch must
+// be called before the package is sent, as [Feed.Submit] does. A host must call
+// Watch itself, before Follow, if it sends packages in another way, or if it has
+// restarted while packages were on their way.
 //
-// The feed ends the watch when the package's fate is final. Watching the
-// package again then has no effect, because a block that seemed to report it
-// again would contradict the earlier blocks.
+// The feed ends the watch when the package's fate is final. Watching the package
+// again then has no effect, because a block that seemed to report it again would
+// contradict the earlier blocks.
 func (f *Feed) Watch(pkg jamq.PackageHash, context jamq.RefineContext) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

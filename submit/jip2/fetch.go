@@ -22,15 +22,8 @@ type step struct {
 	answers map[jamq.PackageHash]*answer // nil if the node could not answer
 }
 
-// fetch walks from head back to the first block that was already delivered. It
-// returns the blocks in between, oldest first, each with the node's answers
-// about the watched packages. The error wraps feed.ErrApart if the chain of
-// head does not continue the delivered blocks.
-//
-// If the connection breaks, the next call continues with the blocks and answers
-// that were already fetched. Keeping them is safe, because the parent and the
-// state of a block do not change, and a package that is watched later cannot be
-// in any of these blocks.
+// fetch returns the blocks from the delivered ones to head, with the node's
+// answers.
 func (f *Feed) fetch(ctx context.Context, head BlockDescriptor) ([]step, error) {
 	if err := headers.CheckAhead(f.clock, time.Now(), head.Slot); err != nil {
 		return nil, fmt.Errorf("%w: head %s: %w", ErrMalformed, jamq.HeaderHash(head.HeaderHash), err)
@@ -43,6 +36,9 @@ func (f *Feed) fetch(ctx context.Context, head BlockDescriptor) ([]step, error) 
 		clear(f.learned)
 	}
 	f.mu.Unlock()
+	// Walk from head back to the first block that was delivered. Blocks that were
+	// already fetched are not requested again, because the parent and the state of
+	// a block do not change.
 	var steps []step
 	at := head
 	for f.tree.Get(jamq.HeaderHash(at.HeaderHash)) == nil {
@@ -80,47 +76,42 @@ func (f *Feed) fetch(ctx context.Context, head BlockDescriptor) ([]step, error) 
 	return steps, nil
 }
 
-// exclude returns the error for a head whose chain does not contain the finalized
-// block. Because a single wrong parent would also lead to such a chain, exclude
-// forgets the parents of all blocks that are not delivered yet. The next attempt
-// then requests them again.
+// exclude returns the error for a head whose chain excludes the finalized block.
 func (f *Feed) exclude(head BlockDescriptor) error {
 	f.mu.Lock()
+	// A single wrong answer about a parent has the same effect, so request all
+	// parents again in the next attempt.
 	clear(f.learned)
 	f.mu.Unlock()
 	return f.chain().Exclude(jamq.HeaderHash(head.HeaderHash), head.Slot)
 }
 
-// forget removes the node's answers about a block, so that the feed requests
-// them again.
+// forget removes the node's answers about a block, so that they are requested
+// again.
 func (f *Feed) forget(block BlockDescriptor) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.learned, jamq.HeaderHash(block.HeaderHash))
 }
 
-// checkBehind returns an error if the node's head is an unknown block that is
-// not newer than the finalized block. Either the node is behind, or it follows
-// a chain without the finalized block.
+// checkBehind returns an error for an unknown head that is not newer than finality.
 func (f *Feed) checkBehind(head BlockDescriptor) error {
 	hash, final := jamq.HeaderHash(head.HeaderHash), f.tree.Finalized()
 	switch {
 	case f.tree.Get(hash) != nil, head.Slot > final.Slot:
 		return nil
 	case f.tree.Excludes(hash, head.Slot):
+		// The node follows a chain without the finalized block.
 		return f.chain().Exclude(hash, head.Slot)
 	}
 	return fmt.Errorf("the node is behind: its head %s is of slot %d, and the finalized block %s of slot %d", hash, head.Slot, final.Hash, final.Slot)
 }
 
-// unconnected returns the error for a block whose ancestors the feed cannot fetch
-// down to a delivered block, because the node does not have the parent of oldest.
-// Either the node follows another chain, or it has pruned blocks, or it is still
-// synchronizing. A node that synchronizes obtains older blocks over time, so the
-// time until FeedConfig.LostAfter begins again whenever the feed has reached an
-// older block.
+// unconnected returns the error if the node does not have the parent of oldest.
 func (f *Feed) unconnected(oldest BlockDescriptor, err error) error {
 	if oldest.Slot < f.oldest {
+		// A node that synchronizes obtains older blocks over time, so an older
+		// block than before counts as progress.
 		f.agree()
 	}
 	if f.oldest == 0 {
@@ -131,32 +122,30 @@ func (f *Feed) unconnected(oldest BlockDescriptor, err error) error {
 		feed.ErrApart, jamq.HeaderHash(oldest.HeaderHash), oldest.Slot, final.Hash, final.Slot, err)
 }
 
-// checkSlot returns an error if the node now names a block's slot differently than
-// when the block was delivered, because the sink could not correct the slot.
+// checkSlot returns an error if a delivered block now has another slot.
 func (f *Feed) checkSlot(b BlockDescriptor) error {
 	n := f.tree.Get(jamq.HeaderHash(b.HeaderHash))
 	if n == nil || n.Slot == b.Slot {
 		return nil
 	}
+	// The sink could not correct the slot.
 	return fmt.Errorf("%w: block %s of slot %d was delivered with slot %d", feed.ErrApart, n.Hash, b.Slot, n.Slot)
 }
 
-// learnAll fetches the node's answers about the packages for each of the given
-// blocks. If a request fails, the answers for the other blocks are kept, and the
-// next call does not request them again.
+// learnAll fetches the node's answers about the packages for each of the blocks.
 func (f *Feed) learnAll(ctx context.Context, steps []step, packages map[jamq.PackageHash]watched) error {
+	// If a request fails, the answers for the other blocks are kept for the next
+	// call.
 	return someAtOnce(len(steps), f.blocksAtOnce, func(i int) error {
 		return f.learnAnswers(ctx, &steps[i], packages, i == len(steps)-1)
 	})
 }
 
-// someAtOnce calls do for the numbers 0 to n-1 in groups. The calls of a group
-// run concurrently, and the next group begins when all of them have returned.
-// atOnce returns the size of the next group, which depends on how fast the node
-// has answered so far. After an error no further group begins.
+// someAtOnce calls do for the numbers 0 to n-1 in groups of concurrent calls.
 func someAtOnce(n int, atOnce func() int, do func(i int) error) error {
 	for begin := 0; begin < n; {
 		var group errgroup.Group
+		// The size of a group depends on how fast the node has answered so far.
 		end := min(begin+atOnce(), n)
 		for i := begin; i < end; i++ {
 			group.Go(func() error { return do(i) })
@@ -169,29 +158,21 @@ func someAtOnce(n int, atOnce func() int, do func(i int) error) error {
 	return nil
 }
 
-// blocksAtOnce returns for how many blocks the feed requests answers at the
-// same time. If the node answers quickly, one block is enough, and fewer
-// answers are lost if the connection breaks. If the node answers slowly, the
-// feed must work on more blocks than the chain grows by in the meantime,
-// because otherwise it would never catch up.
+// blocksAtOnce returns for how many blocks the feed requests answers at once.
 func (f *Feed) blocksAtOnce() int {
 	const perAnswer, most = 8, 32
+	// If the node answers slowly, the feed must work on more blocks than the chain
+	// grows by in the meantime, because otherwise it would never catch up.
 	return min(1+int(perAnswer*f.answerTime()/f.spec.SlotDuration), most)
 }
 
-// answerTime returns how long the last request took, or the last answer about a
-// package if that took longer, because some nodes are slow only with such
-// answers.
+// answerTime returns how long the last request took.
 func (f *Feed) answerTime() time.Duration {
+	// Some nodes are slow only with answers about packages.
 	return max(f.client.answerTime(), time.Duration(f.asked.Load()))
 }
 
 // learnAnswers fetches the node's answers about the packages after one block.
-// If the node refuses, because it no longer has the state of the block, the
-// answers stay nil, and infer derives them later. A refusal for the head is an
-// error, because there is no later block to derive its answers from. Any error
-// code counts as a refusal: JIP-2 uses code 1 for a pruned state, but some
-// nodes send others.
 func (f *Feed) learnAnswers(ctx context.Context, s *step, packages map[jamq.PackageHash]watched, isHead bool) error {
 	hash := jamq.HeaderHash(s.HeaderHash)
 	f.mu.Lock()
@@ -205,8 +186,11 @@ func (f *Feed) learnAnswers(ctx context.Context, s *step, packages map[jamq.Pack
 	}
 	answers, err := f.ask(ctx, hash, packages)
 	switch refused := new(Error); {
+	// There is no later block from which the answers for the head could be derived.
 	case errors.As(err, &refused) && isHead:
 		return fmt.Errorf("the node does not have the state of its head %s of slot %d: %w", hash, s.Slot, err)
+	// The node no longer has the state of the block, and infer derives the answers
+	// later. JIP-2 uses code 1 for a pruned state, but some nodes send other codes.
 	case errors.As(err, &refused):
 		return nil
 	case err != nil:
@@ -233,12 +217,11 @@ type learned struct {
 }
 
 // parent returns the parent of a block, on which two answers must agree.
-// Concurrent and later calls for the same block share these requests; only
-// after an error is the node asked again. parent is safe for concurrent use.
 func (f *Feed) parent(ctx context.Context, of BlockDescriptor) (BlockDescriptor, error) {
 	hash := jamq.HeaderHash(of.HeaderHash)
 	f.mu.Lock()
 	known := f.learned[hash]
+	// Concurrent and later calls for the same block share these requests.
 	first := known == nil
 	if first {
 		known = &learned{slot: of.Slot, asked: make(chan struct{})}
@@ -264,20 +247,17 @@ func (f *Feed) parent(ctx context.Context, of BlockDescriptor) (BlockDescriptor,
 	return known.parent, known.err
 }
 
-// askParent requests the parent of a block until two answers agree. If the node
-// answers with a hash of zeros, the block has no parent, and askParent returns
-// an error.
+// askParent requests the parent of a block until two answers agree.
 func (f *Feed) askParent(ctx context.Context, of jamq.HeaderHash) (BlockDescriptor, error) {
 	parent, err := agreed(ctx, f.loop.NoteContradiction, false, func(ctx context.Context) (BlockDescriptor, error) { return f.client.Parent(ctx, of) })
+	// Some nodes answer with a hash of zeros if a block has no parent.
 	if err == nil && parent.HeaderHash == (Hash{}) {
 		err = &Error{Code: CodeBlockUnavailable, Message: "the parent is the block of zeros"}
 	}
 	return parent, err
 }
 
-// isNew reports whether the feed should fetch the ancestors of a block in advance:
-// the block is newer than the finalized one, the node's answer about it is not
-// known yet, and there is room for more answers.
+// isNew reports whether the feed should fetch the ancestors of a block in advance.
 func (f *Feed) isNew(block BlockDescriptor) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -286,23 +266,23 @@ func (f *Feed) isNew(block BlockDescriptor) bool {
 }
 
 // noteNamed records the best block that the node has named most recently.
-// Health computes from this block how far the feed is behind.
 func (f *Feed) noteNamed(best BlockDescriptor) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	// Health computes from this block how far the feed is behind.
 	f.named = best
 }
 
-// packages returns a copy of the watched packages for a fetch of blocks. A package
-// that is watched later was not sent yet, so it cannot be in these blocks.
+// packages returns a copy of the watched packages for a fetch of blocks.
 func (f *Feed) packages() map[jamq.PackageHash]watched {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	// A package that is watched later was not sent yet, so it cannot be in these
+	// blocks.
 	return maps.Clone(f.watched)
 }
 
-// ask requests the node's answer about each package after a block. It requests
-// about eight packages at the same time, or more if the node answers slowly.
+// ask requests the node's answer about each package after a block.
 func (f *Feed) ask(ctx context.Context, block jamq.HeaderHash, packages map[jamq.PackageHash]watched) (map[jamq.PackageHash]*answer, error) {
 	const packagesAtOnce = 8
 	order := slices.Collect(maps.Keys(packages))
@@ -318,11 +298,8 @@ func (f *Feed) ask(ctx context.Context, block jamq.HeaderHash, packages map[jamq
 	return out, err
 }
 
-// askOne requests the status of a package and, at the same time, the value in
-// the service's storage that shows accumulation. It ignores the value while the
-// status is Reportable. In every other case the value counts, even if the
-// status is Failed: a node may forget an accumulated package and then answer
-// Failed, but the service does not forget it.
+// askOne requests a package's status, and the service's value that shows
+// accumulation.
 func (f *Feed) askOne(ctx context.Context, block jamq.HeaderHash, pkg jamq.PackageHash, w watched) (*answer, error) {
 	began := time.Now()
 	defer func() { f.asked.Store(int64(time.Since(began))) }()
@@ -347,6 +324,9 @@ func (f *Feed) askOne(ctx context.Context, block jamq.HeaderHash, pkg jamq.Packa
 		status.Failed = new(string)
 	}
 	a := &answer{status: status}
+	// While the package is Reportable, the value does not count. In every other
+	// case it counts: a node may forget an accumulated package and answer Failed,
+	// but the service does not forget it.
 	if status.Reportable != nil {
 		return a, nil
 	}
@@ -359,9 +339,7 @@ func (f *Feed) askOne(ctx context.Context, block jamq.HeaderHash, pkg jamq.Packa
 	return a, nil
 }
 
-// infer fills in the answers that the node could not give for older blocks. It
-// derives them from the answers for the block that follows, beginning with the
-// newest block, which always has answers.
+// infer fills in the answers that the node could not give for older blocks.
 func infer(steps []step, packages map[jamq.PackageHash]watched) {
 	if len(packages) == 0 {
 		return
@@ -374,6 +352,8 @@ func infer(steps []step, packages map[jamq.PackageHash]watched) {
 		i, ok := positions[h]
 		return i, ok
 	}
+	// Derive them from the block that follows, beginning with the newest block,
+	// which always has answers.
 	for i := len(steps) - 2; i >= 0; i-- {
 		if steps[i].answers != nil {
 			continue

@@ -60,8 +60,7 @@ func (f *Feed) Health() submit.FeedHealth {
 	return h
 }
 
-// chain wraps the tree of delivered blocks for package internal/feed, which has the code that all
-// feeds share.
+// chain wraps the tree of delivered blocks for the code that all feeds share.
 func (f *Feed) chain() feed.Chain[fates] {
 	return feed.Chain[fates]{Mu: &f.mu, Tree: f.tree, Loop: &f.loop}
 }
@@ -71,8 +70,7 @@ func (f *Feed) chain() feed.Chain[fates] {
 // updates wakes the feed.
 const retryAfter = time.Second
 
-// catchUp delivers the blocks up to the node's best and final heads that were not delivered yet,
-// and then reports finality to the sink.
+// catchUp delivers the blocks up to the node's heads, and then reports finality.
 func (f *Feed) catchUp(ctx context.Context, to submit.ChainSink) error {
 	final, best, err := f.askHeads(ctx)
 	if err != nil {
@@ -103,23 +101,21 @@ func (f *Feed) catchUp(ctx context.Context, to submit.ChainSink) error {
 	return f.checkApart(at, moved || full, undelivered, notFinal)
 }
 
-// checkApart joins the errors of delivering the node's best and final block. It
-// adds ErrHistoryLost if the node's chain has contradicted the delivered blocks
-// for longer than FeedConfig.LostAfter.
-//
-// A best block that contradicts them counts only if the feed makes no other
-// progress. If the best block's chain excludes the finalized block, the node's
-// final block must also be older than the feed's. Otherwise the node contradicts
-// itself and not the delivered blocks. Any other error of the best block delays
-// neither finality nor the end of a contradiction.
+// checkApart joins the errors of delivering the node's best and final block.
 func (f *Feed) checkApart(final jamq.HeaderHash, advances bool, best, notFinal error) error {
 	n := f.tree.Get(final)
 	older := n == nil || n.Height < f.tree.Finalized().Height
 	switch {
+	// A final block that contradicts the delivered blocks for longer than
+	// FeedConfig.LostAfter is ErrHistoryLost.
 	case errors.Is(notFinal, feed.ErrApart):
 		return f.apart.Note(ErrHistoryLost, f.cfg.LostAfter, f.spec.SlotDuration, errors.Join(notFinal, best))
 	case notFinal != nil:
 		return errors.Join(notFinal, best)
+	// A best block that contradicts them counts only if the feed makes no other
+	// progress. If its chain excludes the finalized block, the node's final block
+	// must also be older than the feed's. Otherwise the node contradicts itself and
+	// not the delivered blocks.
 	case advances, !errors.Is(best, feed.ErrApart), errors.Is(best, feed.ErrExcludes) && !older:
 		f.agree()
 		return best
@@ -127,7 +123,7 @@ func (f *Feed) checkApart(final jamq.HeaderHash, advances bool, best, notFinal e
 	return f.apart.Note(ErrHistoryLost, f.cfg.LostAfter, f.spec.SlotDuration, best)
 }
 
-// agree records that the node's chain continues the delivered blocks, which ends a contradiction.
+// agree records that the node's chain continues the delivered blocks.
 func (f *Feed) agree() {
 	f.apart.End()
 	f.oldest = 0
@@ -151,10 +147,7 @@ func (f *Feed) askHeads(ctx context.Context) (final, best BlockDescriptor, err e
 	return final, best, err
 }
 
-// deliver imports the blocks up to a head into the sink, parents first, and makes
-// the head the best block. To the queue, the blocks before the head look like a
-// branch that is not the best, so the queue decides only at the head. A very long
-// gap is an exception; see importAll.
+// deliver imports the blocks up to a head into the sink, parents first.
 func (f *Feed) deliver(ctx context.Context, to submit.ChainSink, head, final BlockDescriptor) error {
 	if head.HeaderHash == (Hash{}) {
 		return fmt.Errorf("%w: the best block is the block of zeros", ErrMalformed)
@@ -169,19 +162,20 @@ func (f *Feed) deliver(ctx context.Context, to submit.ChainSink, head, final Blo
 	if len(steps) == 0 { // a known block
 		return f.makeBest(ctx, to, f.tree.Get(jamq.HeaderHash(head.HeaderHash)))
 	}
+	// To the queue, the blocks before the head look like a branch that is not the
+	// best, so the queue decides only at the head.
 	return f.importAll(ctx, to, steps, true, final)
 }
 
-// deliverFinal imports the blocks up to the node's final block, unless that block was already
-// delivered. A node without finality may name the block of zeros, which is ignored, and counts as
-// a contradiction if a block was final before. The error wraps feed.ErrApart if the chain of the
-// block does not continue the delivered blocks.
+// deliverFinal imports the blocks up to the node's final block.
 func (f *Feed) deliverFinal(ctx context.Context, to submit.ChainSink, final BlockDescriptor) error {
 	hash := jamq.HeaderHash(final.HeaderHash)
 	switch {
 	case f.tree.Excludes(hash, final.Slot):
 		return f.chain().Exclude(hash, final.Slot)
 	case hash.IsZero():
+		// A node without finality may name the block of zeros. This is a
+		// contradiction only if a block was final before.
 		if n := f.tree.Finalized(); n.Hash != f.cfg.Root.Hash {
 			f.loop.NoteContradiction(fmt.Errorf("%w: it has no final block, and %s of slot %d was final before", submit.ErrContradiction, n.Hash, n.Slot))
 		}
@@ -199,10 +193,7 @@ func (f *Feed) deliverFinal(ctx context.Context, to submit.ChainSink, final Bloc
 	return f.importAll(ctx, to, steps, false, final)
 }
 
-// importAll delivers blocks to the sink in order. If best is true, the last of them becomes the
-// best block. Each block is recorded as soon as the sink has accepted it, even if a later block
-// fails. In a long gap, importAll reports finality from time to time, so that the queue can forget
-// old blocks before it is full.
+// importAll delivers blocks to the sink in order.
 func (f *Feed) importAll(ctx context.Context, to submit.ChainSink, steps []step, best bool, final BlockDescriptor) error {
 	// All blocks up to the index sure are final; -1 means none is known to be.
 	sure := slices.IndexFunc(steps, func(s step) bool { return s.HeaderHash == final.HeaderHash })
@@ -228,6 +219,7 @@ func (f *Feed) importAll(ctx context.Context, to submit.ChainSink, steps []step,
 		case err != nil:
 			return fmt.Errorf("%w: block %s: %w", feed.ErrSink, block.Hash, err)
 		}
+		// Record each block at once, because a later block may fail.
 		f.mu.Lock()
 		f.tree.Add(n)
 		delete(f.learned, n.Hash)
@@ -238,6 +230,8 @@ func (f *Feed) importAll(ctx context.Context, to submit.ChainSink, steps []step,
 		if moves {
 			f.loop.NoteBest()
 		}
+		// In a long gap, report finality from time to time, so that the queue can
+		// forget old blocks before it is full.
 		if i <= sure && (i+1)%f.finalEvery == 0 {
 			if err := f.finalize(ctx, to, n.Hash); err != nil {
 				return err
@@ -247,8 +241,7 @@ func (f *Feed) importAll(ctx context.Context, to submit.ChainSink, steps []step,
 	return nil
 }
 
-// makeBest makes a block that was delivered earlier the best block, for example after a reorg to a
-// known block.
+// makeBest makes a block that was delivered earlier the best block.
 func (f *Feed) makeBest(ctx context.Context, to submit.ChainSink, n *node) error {
 	if final := f.tree.Finalized(); n.Height < final.Height {
 		f.loop.NoteContradiction(fmt.Errorf("%w: its best block %s of slot %d is an ancestor of %s of slot %d, which was final before", submit.ErrContradiction, n.Hash, n.Slot, final.Hash, final.Slot))
@@ -257,12 +250,12 @@ func (f *Feed) makeBest(ctx context.Context, to submit.ChainSink, n *node) error
 	return f.chain().MakeBest(ctx, to, n, true)
 }
 
-// build makes the block that the queue receives, from the node's answers. The
-// block contains only the rollup's own packages, because JIP-2 shows no others.
-// build also returns the node that represents the block in the feed's tree.
+// build makes the block that the queue receives, and its node in the feed's tree.
 func (f *Feed) build(s *step) (*node, jamq.Block) {
 	parent := f.tree.Get(s.parent)
 	n := parent.Child(jamq.HeaderHash(s.HeaderHash), s.Slot, make(fates, len(s.answers)))
+	// The block contains only the rollup's own packages, because JIP-2 shows no
+	// others.
 	block := jamq.Block{Hash: n.Hash, Parent: parent.Hash, Slot: n.Slot, AccumulatedKnown: true}
 	packages := f.packages()
 	order := slices.SortedFunc(maps.Keys(s.answers), jamq.PackageHash.Compare)
@@ -298,16 +291,12 @@ func (f *Feed) build(s *step) (*node, jamq.Block) {
 	return n, block
 }
 
-// makeRoom resolves contradictions between the node's answers about cores, because
-// a core can hold only one report at a time:
-//
-//   - If a new report is on the core of another watched package, whose status
-//     still says Reported, that status is stale. The older report must have become
-//     available.
-//   - If two new reports name the same core, only the first one is kept.
+// makeRoom resolves contradictions between the node's answers about cores.
 func (f *Feed) makeRoom(n *node, block *jamq.Block, order []jamq.PackageHash) {
+	// A core can hold only one report at a time.
 	busy := make(map[jamq.CoreIndex]jamq.PackageHash)
 	block.Reported = slices.DeleteFunc(block.Reported, func(r jamq.Report) bool {
+		// Of two new reports on the same core, only the first one is kept.
 		if other, twice := busy[r.Core]; twice {
 			f.loop.NoteContradiction(fmt.Errorf("%w: packages %s and %s are on core %d at block %s", submit.ErrContradiction, other, r.Package, r.Core, n.Hash))
 			delete(n.Note, r.Package) // the next block reports it
@@ -318,6 +307,8 @@ func (f *Feed) makeRoom(n *node, block *jamq.Block, order []jamq.PackageHash) {
 	})
 	for _, pkg := range order {
 		at := n.Note[pkg]
+		// The other package's status Reported is stale: its report must have become
+		// available to make room for the new one.
 		if by, taken := busy[at.core]; taken && by != pkg && at.stage == onCore {
 			n.Note[pkg] = fate{stage: available, core: at.core, since: n.Slot}
 			block.Available = append(block.Available, at.core)
@@ -325,8 +316,7 @@ func (f *Feed) makeRoom(n *node, block *jamq.Block, order []jamq.PackageHash) {
 	}
 }
 
-// finalize reports to the sink that a block is final. It then forgets the blocks and packages that
-// can no longer change anything.
+// finalize reports to the sink that a block is final.
 func (f *Feed) finalize(ctx context.Context, to submit.ChainSink, hash jamq.HeaderHash) error {
 	moved, err := f.chain().Finalize(ctx, to, f.tree.Get(hash), ErrHistoryLost)
 	if !moved {
@@ -334,14 +324,14 @@ func (f *Feed) finalize(ctx context.Context, to submit.ChainSink, hash jamq.Head
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	// Forget the blocks and packages that can no longer change anything.
 	maps.DeleteFunc(f.learned, func(_ jamq.HeaderHash, l *learned) bool { return l.slot <= f.tree.Finalized().Slot })
 	f.settle()
 	return nil
 }
 
-// settle moves the packages whose fate is final from the watched to the settled ones, so that the
-// feed no longer asks the node about them. It forgets a settled package when no later block can
-// report the package.
+// settle moves the packages whose fate is final from the watched to the settled
+// ones.
 func (f *Feed) settle() {
 	for pkg, w := range f.watched {
 		if w.anchor == nil { // may have been delivered since
@@ -354,12 +344,11 @@ func (f *Feed) settle() {
 			f.settled[pkg] = w
 		}
 	}
+	// No later block can report these packages.
 	maps.DeleteFunc(f.settled, func(_ jamq.PackageHash, w watched) bool { return f.expired(&w) })
 }
 
-// expired reports whether no block after the finalized one can report a package. This is so if the
-// finalized chain does not contain the package's anchor, or if the anchor is too old. If the age of
-// the anchor is unknown, the lookup anchor decides, because it must not be too old either.
+// expired reports whether no block after the finalized one can report a package.
 func (f *Feed) expired(w *watched) bool {
 	final, oldest, recent := f.tree.Finalized(), f.tree.Oldest(), uint64(f.spec.RecentHistory)
 	if w.anchor != nil {
@@ -371,6 +360,8 @@ func (f *Feed) expired(w *watched) bool {
 	if slot := w.context.AnchorSlot; slot > 0 && slot <= final.Slot && (slot >= oldest.Slot || oldest.Height+recent <= final.Height+1) {
 		return true
 	}
+	// The age of the anchor is unknown, so the lookup anchor decides, which must
+	// not be too old either.
 	return final.Slot >= w.context.LookupAnchorSlot.Add(f.spec.MaxLookupAnchorAge)
 }
 

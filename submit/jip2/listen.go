@@ -11,13 +11,10 @@ import (
 )
 
 // listener subscribes to the node's heads while Follow runs, and wakes the feed
-// when a head moves. It also begins to fetch the ancestors of each new head
-// immediately, before the feed needs them. Without this, the feed would fetch
-// one parent after the other, and behind a slow proxy the chain grows faster
-// than that.
-//
-// The listener only saves time: the feed also requests the heads about once per
-// slot. A lost notification, or a node that sends none, therefore does no harm.
+// when a head moves. It also begins to fetch the ancestors of each new head at
+// once, because behind a slow proxy the chain can grow faster than the feed can
+// fetch one parent after the other. The listener only saves time: the feed also
+// requests the heads about once per slot.
 type listener struct {
 	feed  *Feed
 	moved chan struct{} // has a value if a head may have moved since the last wait
@@ -45,10 +42,7 @@ func (l *listener) close() {
 	_ = l.walks.Wait() // walks return no errors
 }
 
-// hear handles the updates of one subscription until ctx ends or the client is
-// closed: each new head wakes the feed and begins a walk through its ancestors.
-// best is true for the subscription to the best block. If the node sends no
-// best block for a slot, hear requests it.
+// hear handles the updates of one subscription until ctx ends.
 func (l *listener) hear(ctx context.Context, subscribe func(context.Context) (*Subscription[BlockDescriptor], error), best bool) {
 	var updates <-chan Update[BlockDescriptor]
 	s, err := subscribe(ctx)
@@ -67,6 +61,7 @@ func (l *listener) hear(ctx context.Context, subscribe func(context.Context) (*S
 			if !open {
 				return // the client is closed, so the next call returns ErrClosed
 			}
+			// Each new head wakes the feed and begins a walk through its ancestors.
 			if u.Err == nil {
 				l.walks.TryGo(func() error { l.named(ctx, u.Value, best); return nil })
 			}
@@ -75,6 +70,7 @@ func (l *listener) hear(ctx context.Context, subscribe func(context.Context) (*S
 			default:
 			}
 		case <-time.After(l.feed.spec.SlotDuration):
+			// The node has sent no head for a slot, so request the best block.
 			if !best {
 				continue
 			}
@@ -88,8 +84,7 @@ func (l *listener) hear(ctx context.Context, subscribe func(context.Context) (*S
 	}
 }
 
-// named fetches the ancestors of a head, one after the other, down to a known
-// block, so that the feed already knows them when it next catches up.
+// named fetches the ancestors of a head down to a known block, in advance.
 func (l *listener) named(ctx context.Context, head BlockDescriptor, best bool) {
 	f := l.feed
 	if headers.CheckAhead(f.clock, time.Now(), head.Slot) != nil {
@@ -107,8 +102,7 @@ func (l *listener) named(ctx context.Context, head BlockDescriptor, best bool) {
 	}
 }
 
-// wait returns when a head may have moved, or after atMost. It returns false if
-// ctx has ended.
+// wait returns when a head may have moved, or false if ctx has ended.
 func (l *listener) wait(ctx context.Context, atMost time.Duration) bool {
 	timer := time.NewTimer(atMost)
 	defer timer.Stop()

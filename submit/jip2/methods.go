@@ -37,8 +37,7 @@ func (r *rawJSON) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// required calls a method whose result must not be null. For null it returns an error that wraps
-// ErrMalformed.
+// required calls a method whose result must not be null.
 func required[T any](ctx context.Context, c *Client, method string, params ...any) (T, error) {
 	var result *T
 	var none T
@@ -51,8 +50,7 @@ func required[T any](ctx context.Context, c *Client, method string, params ...an
 	return *result, nil
 }
 
-// optional calls a method whose result may be null. For null it returns the zero value of T and no
-// error.
+// optional calls a method whose result may be null, which gives the zero value.
 func optional[T any](ctx context.Context, c *Client, method string, params ...any) (T, error) {
 	var result *T
 	var none T
@@ -188,9 +186,9 @@ func (c *Client) someSegments(ctx context.Context, method string, of Hash, indic
 	return segments, nil
 }
 
-// blob returns b, or an empty slice if b is nil, because JSON would encode nil
-// as null and not as an empty value.
+// blob returns b, or an empty slice if b is nil.
 func blob(b []byte) []byte {
+	// JSON would encode nil as null and not as an empty value.
 	if b == nil {
 		return []byte{}
 	}
@@ -277,15 +275,15 @@ func (c *Client) SubscribeServiceValue(ctx context.Context, service jamq.Service
 	return Subscribe[ChainSubUpdate[*[]byte]](ctx, c, "subscribeServiceValue", service, blob(key), finalized)
 }
 
-// unknownMethod reports whether err is a node's answer that it lacks the
-// method. Some nodes answer with code 0 instead of CodeMethodNotFound, so
-// unknownMethod also searches the message for one of the missingTexts.
+// unknownMethod reports whether err is a node's answer that it lacks the method.
 func unknownMethod(err error) bool {
 	var e *Error
 	if !errors.As(err, &e) {
 		return false
 	}
 	text := strings.ToLower(e.Message)
+	// Some nodes answer with code 0 instead of CodeMethodNotFound, so search the
+	// message too.
 	return e.Code == CodeMethodNotFound || e.Code == CodeOther && strings.Contains(text, "method") &&
 		slices.ContainsFunc(missingTexts, func(t string) bool { return strings.Contains(text, t) })
 }
@@ -294,18 +292,16 @@ func unknownMethod(err error) bool {
 // lacks a method although it answers with code 0.
 var missingTexts = []string{"not found", "unknown", "unsupported", "not exist", "not implemented"}
 
-// notUnderstood reports whether err is a node's answer that it does not understand the call: an
-// invalid request, an unknown method or invalid parameters.
+// notUnderstood reports whether the node answers that it does not understand the
+// call.
 func notUnderstood(err error) bool {
 	var e *Error
+	// These are the codes of an invalid request, an unknown method and invalid
+	// parameters.
 	return errors.As(err, &e) && e.Code <= CodeInvalidRequest && e.Code >= CodeInvalidParams
 }
 
-// classify adds to the error of a submission the class that submit.ClassOf
-// returns. If the node has not answered, the class is Retryable, because the
-// request may have arrived. An answer with code 0 may hold only for this node, for
-// example because it is a validator that accepts no submissions. The class is then
-// OtherGuarantor.
+// classify adds to the error of a submission the class that submit.ClassOf returns.
 func classify(err error) error {
 	var e *Error
 	switch {
@@ -315,10 +311,13 @@ func classify(err error) error {
 		return submit.WithClass(submit.Rebuild, err)
 	case errors.Is(err, ErrClosed):
 		return submit.WithClass(submit.Fatal, err)
+	// The node has not answered, and the request may have arrived.
 	case !errors.As(err, &e):
 		return submit.WithClass(submit.Retryable, err)
 	case unknownMethod(err), notUnderstood(err):
 		return submit.WithClass(submit.Fatal, err)
+	// The answer may hold only for this node, for example because it is a validator
+	// that accepts no submissions.
 	case e.Code == CodeOther:
 		return submit.WithClass(submit.OtherGuarantor, err)
 	}

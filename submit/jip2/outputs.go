@@ -245,9 +245,7 @@ func (s *BeefyCommitment) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// decodeFields decodes a JSON object of at most maxShape bytes into the pointer
-// into. The error wraps ErrMalformed if the object is larger, if one of the
-// required fields is missing or null, or if a field is malformed.
+// decodeFields decodes a JSON object that must have all required fields.
 func decodeFields(name string, raw []byte, into any, required ...string) error {
 	if err := checkSize(name, raw); err != nil {
 		return err
@@ -261,8 +259,7 @@ func decodeFields(name string, raw []byte, into any, required ...string) error {
 	return nil
 }
 
-// decodeBlob decodes padded base64. It returns an error unless the number of
-// decoded bytes is one of sizes.
+// decodeBlob decodes padded base64 whose decoded size is one of sizes.
 func decodeBlob(text *string, sizes ...int) ([]byte, error) {
 	if text == nil {
 		return nil, fmt.Errorf("null, want base64")

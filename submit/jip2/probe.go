@@ -18,10 +18,7 @@ func (c *Client) Check(ctx context.Context, recentHistory int) error {
 	return probe(ctx, c, recentHistory)
 }
 
-// probe checks that a node has the methods that a feed needs. If methods are
-// missing, the error wraps ErrUnsupported and names all of them, so that an
-// operator sees them at once. Any other error means that the node did not
-// answer.
+// probe checks that a node has the methods that a feed needs.
 func probe(ctx context.Context, client *Client, recentHistory int) error {
 	best, err := client.BestBlock(ctx)
 	if err != nil {
@@ -40,6 +37,7 @@ func probe(ctx context.Context, client *Client, recentHistory int) error {
 	} {
 		err := p.check()
 		switch refused := new(Error); {
+		// Collect all missing methods, so that an operator sees them at once.
 		case errors.As(err, &refused), errors.Is(err, ErrMalformed):
 			lacking = append(lacking, p.method)
 			why = join(why, err)
@@ -61,12 +59,10 @@ func join(first, second error) error {
 	return fmt.Errorf("%w; %w", first, second)
 }
 
-// probeRoot checks that the node knows a root of its best block. The arguments are
-// the node's answer. If the node does not have the block yet, probeRoot returns no
-// error, because the node may have it soon. A zero root is an error; see
-// probeBeefyRoot for the exception.
+// probeRoot checks the node's answer to a request for a root of its best block.
 func probeRoot(root Hash, err error) error {
 	switch refused := new(Error); {
+	// The node does not have the block yet, but may have it soon.
 	case errors.As(err, &refused) && refused.Code == CodeBlockUnavailable:
 		return nil
 	case err == nil && root == Hash{}:
@@ -76,12 +72,11 @@ func probeRoot(root Hash, err error) error {
 }
 
 // probeBeefyRoot checks that the node knows the BEEFY root of its best block.
-// Unlike a state root, this root may be zero near the genesis block: the root
-// of an empty log is zero, and so is the root of a log with one block that has
-// no outputs (GP E.2). probeBeefyRoot therefore accepts zero for the genesis
-// block and its children.
 func probeBeefyRoot(ctx context.Context, client *Client, best BlockDescriptor) error {
 	root, err := client.BeefyRoot(ctx, jamq.HeaderHash(best.HeaderHash))
+	// Near the genesis block the root may be zero: that of an empty log, or of a
+	// log with one block that has no outputs (GP E.2). Accept zero for the genesis
+	// block and its children.
 	for at, steps := best, 0; err == nil && root == (Hash{}) && steps < 2; steps++ {
 		parent, lacking := client.Parent(ctx, jamq.HeaderHash(at.HeaderHash))
 		switch {
@@ -95,23 +90,19 @@ func probeBeefyRoot(ctx context.Context, client *Client, best BlockDescriptor) e
 	return probeRoot(root, err)
 }
 
-// noParent reports whether err is a node's answer that it does not have the
-// parent of a block. The block is then the genesis block, or its parent was
-// pruned. JIP-2 defines an error for this case, but some nodes answer null, or
-// a slot that does not exist.
+// noParent reports whether the node answers that it does not have a block's parent.
 func noParent(err error) bool {
+	// JIP-2 defines an error for this case, but some nodes answer null, or a slot
+	// that does not exist.
 	refused := new(Error)
 	return errors.As(err, &refused) || errors.Is(err, ErrMalformed)
 }
 
-// probeStatus tests the node's method workPackageStatus with two requests about
-// a package that does not exist, because the right answers are known:
-//
-//   - If the anchor is the best block, the package can still be reported. A
-//     node that answers otherwise might call live packages lost.
-//   - If the anchor is no block, the package cannot be reported. A node that
-//     calls it reportable might hide reports, so that packages would seem dead.
+// probeStatus tests the method workPackageStatus with two requests about an unknown
+// package.
 func probeStatus(ctx context.Context, client *Client, recentHistory int, best jamq.HeaderHash) error {
+	// With the best block as its anchor, the package can still be reported. A node
+	// that answers otherwise might call live packages lost.
 	fresh, err := client.WorkPackageStatus(ctx, best, jamq.PackageHash{}, best)
 	if err != nil {
 		return err
@@ -120,6 +111,8 @@ func probeStatus(ctx context.Context, client *Client, recentHistory int, best ja
 		return fmt.Errorf("%w: workPackageStatus of an unknown package whose anchor is the best block is %s, want Reportable in 1 to %d blocks",
 			ErrMalformed, &fresh, recentHistory)
 	}
+	// With an anchor that is no block, the package cannot be reported. A node that
+	// calls it reportable might hide reports, so that packages would seem dead.
 	old, err := client.WorkPackageStatus(ctx, best, jamq.PackageHash{}, jamq.HeaderHash{})
 	switch refused := new(Error); {
 	case errors.As(err, &refused):

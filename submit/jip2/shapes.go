@@ -30,15 +30,13 @@ func (h *Hash) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// maxShape is the maximum size in bytes of the JSON of a small result, such as
-// a status, a block descriptor or the parameters. The largest of these, the
-// parameters, needs about 2 KiB. Without this limit a node could add any number
-// of unknown fields, and decoding them would take several times their size of
-// memory.
+// maxShape is the maximum size in bytes of the JSON of a small result, such as a
+// status or the parameters, which need about 2 KiB. Without this limit a node could
+// add any number of unknown fields, and decoding them would take several times
+// their size of memory.
 const maxShape = 64 << 10
 
-// checkSize returns an error that wraps ErrMalformed if the JSON is larger than
-// maxShape. The text of the error calls the JSON by name.
+// checkSize returns an error that wraps ErrMalformed for JSON above maxShape.
 func checkSize(name string, raw []byte) error {
 	if len(raw) > maxShape {
 		return fmt.Errorf("%w: %s of %d bytes, want at most %d", ErrMalformed, name, len(raw), maxShape)
@@ -62,8 +60,7 @@ func (d *BlockDescriptor) UnmarshalJSON(raw []byte) error {
 	return d.decode(raw)
 }
 
-// decode is UnmarshalJSON without the limit on the size, for an object that
-// also has other fields.
+// decode is UnmarshalJSON without the limit on the size.
 func (d *BlockDescriptor) decode(raw []byte) error {
 	var fields struct {
 		HeaderHash *Hash      `json:"header_hash"`
@@ -181,8 +178,7 @@ type Parameters struct {
 	MaxInput int `json:"max_input"`
 }
 
-// decodeParameters decodes the answer of the method "parameters". Errors wrap
-// ErrMalformed or ErrUnknownVersion.
+// decodeParameters decodes the answer of the method "parameters".
 func decodeParameters(raw []byte) (Parameters, error) {
 	if err := checkSize("parameters", raw); err != nil {
 		return Parameters{}, err
@@ -274,10 +270,8 @@ func (s *WorkPackageStatus) UnmarshalJSON(raw []byte) (err error) {
 	return err
 }
 
-// decodeWorkPackageStatus decodes a status. The error wraps ErrMalformed unless
-// exactly one of the four cases is present, with all its fields. Without this
-// check, a missing field would read as a zero hash or as zero remaining blocks,
-// and the feed would use that as evidence about the package.
+// decodeWorkPackageStatus decodes a status, which must have exactly one complete
+// case.
 func decodeWorkPackageStatus(raw []byte) (WorkPackageStatus, error) {
 	if err := checkSize("status", raw); err != nil {
 		return WorkPackageStatus{}, err
@@ -303,6 +297,8 @@ func decodeWorkPackageStatus(raw []byte) (WorkPackageStatus, error) {
 			continue
 		}
 		found++
+		// A missing field would read as a zero hash or as zero remaining blocks,
+		// and the feed would use that as evidence about the package.
 		if err := checkFields(body, c.fields); err != nil {
 			return WorkPackageStatus{}, fmt.Errorf("%w: status %s: %w", ErrMalformed, c.name, err)
 		}
@@ -316,9 +312,7 @@ func decodeWorkPackageStatus(raw []byte) (WorkPackageStatus, error) {
 	return s, nil
 }
 
-// checkFields returns an error if one of the given fields of a JSON object is
-// missing or null. It also checks the fields of the block descriptors inside
-// the object.
+// checkFields returns an error if a field of a JSON object is missing or null.
 func checkFields(object []byte, fields []string) error {
 	if len(fields) == 0 {
 		return nil
@@ -332,6 +326,7 @@ func checkFields(object []byte, fields []string) error {
 		if value == nil || string(value) == "null" {
 			return fmt.Errorf("no %s", field)
 		}
+		// These fields are block descriptors, whose fields must be there too.
 		if field == "reported_in" || field == "ready_in" {
 			if err := checkFields(value, []string{"header_hash", "slot"}); err != nil {
 				return fmt.Errorf("%s: %w", field, err)

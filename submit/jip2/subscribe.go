@@ -90,8 +90,7 @@ func (s *stream) deliver(raw part, err error) {
 	}
 }
 
-// end closes the channel of updates. If tell is true, end also unsubscribes
-// from the node.
+// end closes the channel of updates and, with tell, unsubscribes from the node.
 func (s *stream) end(tell bool) {
 	s.mu.Lock()
 	conn, id := s.conn, s.id

@@ -16,7 +16,7 @@ type notification struct {
 	Error          part `json:"error"`
 }
 
-// id returns the id of the subscription in the form of a map key: see idKey.
+// id returns the id of the subscription as a map key: see idKey.
 func (n *notification) id() string {
 	if n.Subscription == nil {
 		return idKey(n.SubscriptionID)
@@ -25,13 +25,13 @@ func (n *notification) id() string {
 }
 
 // decodeNotification decodes the params of a message for a subscription.
-// Besides the object of JIP-2, it accepts two forms that some nodes send: an
-// array that contains this object, and an array of the id and the result.
 func decodeNotification(params part) (n notification, err error) {
 	list, isArray := elements(params, 2)
 	switch {
+	// Some nodes send an array of the id and the result.
 	case len(list) == 2:
 		return notification{Subscription: list[0], Result: list[1]}, nil
+	// Others send an array that contains the object of JIP-2.
 	case len(list) == 1:
 		params = list[0]
 	case isArray:
@@ -40,8 +40,7 @@ func decodeNotification(params part) (n notification, err error) {
 	return n, json.Unmarshal(params, &n)
 }
 
-// notify passes an update to the subscription that the update names, or keeps
-// it for a subscription that the client does not know yet.
+// notify passes an update to its subscription, or keeps it for a later one.
 func (c *conn) notify(m *message) {
 	n, err := decodeNotification(m.Params)
 	if err != nil {
@@ -57,6 +56,7 @@ func (c *conn) notify(m *message) {
 		if method == n.id() { // some nodes send the id as the method
 			method = ""
 		}
+		// The answer that opens the subscription may still arrive.
 		c.holdEarly(method, &n)
 	}
 	c.mu.Unlock()
@@ -75,12 +75,10 @@ func (c *conn) pass(n *notification, s *stream) {
 	s.deliver(n.Result, nil)
 }
 
-// earlyUpdates holds updates that arrived before the answer to the call that opens
-// their subscription. The keys are the ids of the subscriptions, and only the
-// newest update of each is kept. JIP-2 does not promise that the answer arrives
-// first, and nodes that send from several threads may reverse the order. Without
-// earlyUpdates, the first update would be lost, and the next one might come only
-// after a long time.
+// earlyUpdates holds, by id, the newest update of each subscription that the client
+// does not know yet. JIP-2 does not promise that the answer that opens a
+// subscription arrives before its updates. Without earlyUpdates, the first update
+// would be lost, and the next update might come only after a long time.
 type earlyUpdates map[string]earlyUpdate
 
 type earlyUpdate struct {
@@ -93,10 +91,9 @@ type earlyUpdate struct {
 // of more than maxShape bytes is dropped.
 const maxEarly = 8
 
-// holdEarly keeps an update for a waiting call that may still open the update's
-// subscription. If there is no such call, it drops the update. The caller holds
-// c.mu.
+// holdEarly keeps an update for a waiting call that may open its subscription.
 func (c *conn) holdEarly(method string, n *notification) {
+	// Without such a call, the update is dropped. The caller holds c.mu.
 	switch _, replaces := c.early[n.id()]; {
 	case !c.opens(method), len(n.Result)+len(n.Error) > maxShape, len(c.early) >= maxEarly && !replaces:
 		return
@@ -106,12 +103,13 @@ func (c *conn) holdEarly(method string, n *notification) {
 	c.early[n.id()] = earlyUpdate{method, notification{Result: bytes.Clone(n.Result), Error: bytes.Clone(n.Error)}}
 }
 
-// takeEarly removes and returns the update that arrived before the subscription
-// with the given method and id was known; nil if there is none. It also drops the
-// early updates that no waiting call can need any more. The caller holds c.mu.
+// takeEarly removes and returns the update that arrived before its subscription was
+// known.
 func (c *conn) takeEarly(method string, id part) *notification {
 	found, there := c.early[idKey(id)]
 	delete(c.early, idKey(id))
+	// Drop the updates that no waiting call can need any more. The caller holds
+	// c.mu.
 	for other, held := range c.early {
 		if !c.opens(held.method) {
 			delete(c.early, other)
@@ -123,9 +121,9 @@ func (c *conn) takeEarly(method string, id part) *notification {
 	return &found.update
 }
 
-// opens reports whether a waiting call opens a subscription with this method,
-// or with any method if method is empty. The caller holds c.mu.
+// opens reports whether a waiting call opens a subscription with this method.
 func (c *conn) opens(method string) bool {
+	// An empty method stands for any method. The caller holds c.mu.
 	for _, r := range c.pending {
 		if r.stream != nil && (method == "" || r.stream.method == method) {
 			return true

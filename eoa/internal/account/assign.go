@@ -24,17 +24,7 @@ func (v *View) Assign(c *Rules, now time.Time, jobs []Job, reverting []Refusal, 
 	return assigned, *Join(Join(&refused, delayed), v.fill(pending, assigned))
 }
 
-// assign gives nonces and prices to jobs. A no-op request that the executor made
-// itself gets a nonce from a gap, and every other request gets the next new nonce.
-// The jobs that cannot be sent now are returned in later, with one of these
-// reasons:
-//
-//   - The balance does not cover the job.
-//   - The job's price limit is below the base fee.
-//   - The job's gas is unknown.
-//
-// If a job is delayed, assign also leaves out the later members of its group, so
-// that the group keeps its order.
+// assign gives nonces and prices to jobs; later has the jobs that must wait.
 func (v *View) assign(c *Rules, jobs []Job) (out []Job, later []Refusal) {
 	if v.LastLook == nil {
 		return nil, nil
@@ -43,9 +33,13 @@ func (v *View) assign(c *Rules, jobs []Job) (out []Job, later []Refusal) {
 	free, held := v.free(), map[string]bool{}
 	for _, j := range jobs {
 		group := j.Record.Group
+		// A delayed job also delays the later members of its group, so that the
+		// group keeps its order.
 		if group != "" && held[group] {
 			continue
 		}
+		// The balance may not cover the job, its price limit may be below the base
+		// fee, or its gas may be unknown.
 		if why := v.afford(c, &j, free); why != "" {
 			held[group] = true
 			later = append(later, Refusal{j.Record, why})
@@ -73,10 +67,11 @@ type allocator struct {
 	gaps []uint64
 }
 
-// nonce returns the next free nonce, and false if there is none. own means that
-// the executor made the request itself, to fill a gap. Only such a request may get
-// a nonce from a gap, because an unknown transaction may still use that nonce.
+// nonce returns the next free nonce, or false if there is none.
 func (a *allocator) nonce(own bool) (uint64, bool) {
+	// own means that the executor made the request to fill a gap. No other request
+	// may get a nonce from a gap, because an unknown transaction may still use that
+	// nonce.
 	switch {
 	case own && len(a.gaps) > 0:
 		n := a.gaps[0]
@@ -89,17 +84,18 @@ func (a *allocator) nonce(own bool) (uint64, bool) {
 	return a.next - 1, true
 }
 
-// fill returns a batch that adds one no-op request for each gap, because the chain
-// executes no transaction behind a gap. It leaves out the gaps for which a no-op is
-// already pending or was assigned in this step.
+// fill adds a no-op request for each gap that has none yet.
 func (v *View) fill(pending []Record, assigned []Job) Batch {
 	b := v.Batch()
+	// The chain executes no transaction behind a gap, so each gap needs a no-op.
 	want := len(v.Head.Gaps)
+	// This step may already have assigned a no-op to the gap.
 	for _, j := range assigned {
 		if slices.Contains(v.Head.Gaps, j.Nonce) {
 			want--
 		}
 	}
+	// A no-op from an earlier step may still be pending.
 	for i := range pending {
 		if pending[i].madeByExecutor() {
 			want--

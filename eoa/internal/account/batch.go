@@ -30,9 +30,9 @@ type Batch struct {
 	// carried out.
 	Done []uint64
 	// Drop contains the records whose history the store deletes, because
-	// [Retention] no longer keeps it. For each, the store keeps only the key, id,
-	// state and digest, and Get and Submit return a record with only these fields.
-	// List and ByHash no longer find it.
+	// [Retention] no longer keeps it. Of each record, the store keeps only the key,
+	// id, state and digest. Get and Submit then return a record with only these
+	// fields, and List and ByHash no longer find the record.
 	Drop []Record
 	// Add contains new requests that the executor makes itself. The store accepts
 	// them in the same way as Submit does, except that it skips a request whose key
@@ -40,9 +40,10 @@ type Batch struct {
 	Add []Request
 }
 
-// Join merges the changes of two decisions into one batch, so that they are written
-// together. b was decided first and may be nil. If both change the same record, the
-// change in next wins, because next was decided on the outcome of b.
+// Join merges the changes of two decisions into one batch, so that the store writes
+// both or neither. b is the earlier decision and may be nil. If both change the
+// same record, the change in next wins, because next was decided on the outcome of
+// b.
 func Join(b *Batch, next Batch) *Batch {
 	if b == nil || len(b.Records)+len(b.Events)+len(b.Done)+len(b.Add)+len(b.Drop) == 0 {
 		return &next
@@ -57,7 +58,7 @@ func Join(b *Batch, next Batch) *Batch {
 	return &next
 }
 
-// Batch returns a batch without changes, in which a decision then records its own.
+// Batch returns a batch without changes, to which a decision adds its own changes.
 func (v *View) Batch() Batch {
 	h := v.Head
 	h.Gaps, h.Resets = slices.Clone(h.Gaps), slices.Clone(h.Resets)
@@ -83,10 +84,10 @@ func (b *Batch) addEvent(now time.Time, kind EventKind, r *Record) {
 	b.Events = append(b.Events, e)
 }
 
-// changeState sets the state of r and adds an event about it. It panics if
-// nextStates forbids the change, because this is a bug in this package and the
-// wrong state must not be stored.
+// changeState sets the state of r and adds an event about it.
 func (b *Batch) changeState(now time.Time, r *Record, to State, kind EventKind) {
+	// A change that nextStates forbids is a bug in this package, and the wrong
+	// state must not be stored.
 	if !r.State.canBecome(to) {
 		panic(fmt.Sprintf("eoa: record %d cannot become %v from %v", r.ID, to, r.State))
 	}

@@ -76,13 +76,14 @@ func (r *Request) BlobHashes() ([]common.Hash, error) {
 	return blobHashes(r.Blobs)
 }
 
-// blobsOf returns the blobs to send with an attempt. They differ from the blobs of
-// the request if the attempt is a no-op, or if the request was replaced after the
-// attempt was signed.
+// blobsOf returns the blobs to send with an attempt.
 func (r *Record) blobsOf(a *Attempt) [][]byte {
 	switch {
+	// A no-op carries one blob of zeros instead of the request's blobs.
 	case r.Kind == Blob && a.Noop:
 		return noopBlobs
+	// The request was replaced after the attempt was signed, so the attempt has
+	// kept the earlier blobs.
 	case a.Blobs != nil:
 		return a.Blobs
 	}
@@ -90,24 +91,26 @@ func (r *Record) blobsOf(a *Attempt) [][]byte {
 }
 
 // keepBlobs copies the request's blobs to its earlier attempts before a replacement
-// brings other blobs, because these attempts may have to be sent again.
+// brings others.
 func (r *Record) keepBlobs(others [][]byte) {
 	if slices.EqualFunc(r.Blobs, others, bytes.Equal) {
 		return
 	}
 	for k := range r.Attempts {
+		// This attempt may have to be sent again, with the blobs that its signature
+		// covers.
 		if a := &r.Attempts[k]; a.Blobs == nil && !a.Noop && !a.Void {
 			a.Blobs = r.Blobs
 		}
 	}
 }
 
-// dropBlobs deletes the blobs of a record that has ended, because they are large
-// and are never sent again.
+// dropBlobs deletes the blobs of a record that has ended.
 func (r *Record) dropBlobs() {
 	if !r.State.Terminal() {
 		return
 	}
+	// Blobs are large, and those of an ended record are never sent again.
 	r.Blobs = nil
 	for k := range r.Attempts {
 		r.Attempts[k].dropBlobs()

@@ -54,11 +54,7 @@ func (v *View) ToSend(c *Rules, now time.Time, limit int) []Outgoing {
 	return out
 }
 
-// sendQueue iterates, in nonce order, over the records in flight that nodes can
-// accept now. A node keeps the transactions of an account either in its blob pool
-// or in its other pool, so the iteration stops at the first record that belongs to
-// the other one. Nodes accept only one transaction of a delegated account at a
-// time, so for such an account only the first record is visited.
+// sendQueue iterates, in nonce order, over the records that nodes can accept now.
 func (v *View) sendQueue() iter.Seq[*Record] {
 	return func(yield func(*Record) bool) {
 		var first *Record
@@ -70,6 +66,9 @@ func (v *View) sendQueue() iter.Seq[*Record] {
 			if first == nil {
 				first = r
 			}
+			// A node keeps an account's transactions either in its blob pool or in
+			// its other pool, so stop at the first record for the other pool. From
+			// a delegated account, nodes accept only one transaction at a time.
 			if (r.Kind == Blob) != (first.Kind == Blob) || !yield(r) || v.delegated() {
 				return
 			}
@@ -98,17 +97,20 @@ func (v *View) sendAt(c *Rules, now time.Time, r *Record) time.Time {
 		return time.Time{}
 	}
 	switch {
+	// A node lacked the transaction before r, but that transaction is probably
+	// there now.
 	case last.gap && !v.lacksPredecessor(r):
 		return last.at.Add(c.Retry)
+	// Either a node has r, or r waits for the transaction before it, whose
+	// acceptance makes r due.
 	case last.gap || last.tries == 0:
 		return last.at.Add(c.Rebroadcast)
 	}
 	return last.at.Add(backoff.Wait(c.Retry, MaxRetry, last.tries))
 }
 
-// lacksPredecessor reports whether the nodes may lack the transaction before r, so
-// that they would refuse r. The executor then waits with r until a node has
-// accepted that transaction, when makeFollowersDue makes r due.
+// lacksPredecessor reports whether nodes may lack the transaction with the nonce
+// before r.
 func (v *View) lacksPredecessor(r *Record) bool {
 	at, held := v.find(r.Nonce - 1)
 	if !held || !v.Open[at].inFlight() || r.Nonce <= v.Latest() {
@@ -118,38 +120,38 @@ func (v *View) lacksPredecessor(r *Record) bool {
 	return before.gap || before.tries > 0
 }
 
-// makeFollowersDue makes transactions due at once if nodes refused them only
-// because the transaction before was missing. It begins with the given nonce,
-// because a node now has the transaction before it.
+// makeFollowersDue makes due the transactions that were refused only because their
+// predecessor was missing.
 func (v *View) makeFollowersDue(nonce uint64) {
+	// A node now has the transaction before nonce.
 	for at, _ := v.find(nonce); at < len(v.Open); at++ {
 		r := &v.Open[at]
 		if r.Nonce != nonce || !v.sent[r.ID].gap {
 			return
 		}
+		// Without an entry in sent, a transaction is due at once.
 		delete(v.sent, r.ID)
 		nonce++
 	}
 }
 
-// makeDueIfPoolWasFull makes the transaction with the given nonce due at once if a
-// node refused it because its pool was full. The transaction before it has just
-// been mined, so there may be room now.
+// makeDueIfPoolWasFull makes the transaction due if a pool had no room for it.
 func (v *View) makeDueIfPoolWasFull(nonce uint64) {
+	// The transaction before it has just been mined, so the pool may have room now.
 	if at, held := v.find(nonce); held && Classify(v.Open[at].Newest().Why) == ReasonFull && v.Open[at].Newest().Result == Rejected {
 		delete(v.sent, v.Open[at].ID)
 	}
 }
 
-// makePredecessorDue makes the transaction before nonce due at once, because a
-// node has just answered that it lacks that transaction. This happens only once;
-// after that, the usual back-off applies.
+// makePredecessorDue makes the transaction before nonce due at once.
 func (v *View) makePredecessorDue(nonce uint64) {
 	at, held := v.find(nonce - 1)
 	if !held || nonce == 0 {
 		return
 	}
 	id := v.Open[at].ID
+	// A node has just answered that it lacks this transaction. Hurry only after the
+	// first failed send; later the usual back-off applies.
 	if last := v.sent[id]; last.tries == 1 && !last.gap {
 		last.at = time.Time{}
 		v.sent[id] = last
@@ -182,10 +184,10 @@ func (v *View) ApplyResults(c *Rules, now time.Time, out []Outgoing, results []S
 	return b
 }
 
-// resendDue reports whether any transaction that a node has accepted still waits
-// to be sent again: it is due now, or its last send had no certain answer.
+// resendDue reports whether an accepted transaction still waits to be sent again.
 func (v *View) resendDue(c *Rules, now time.Time) bool {
 	for r := range v.sendQueue() {
+		// It is due now, or its last send had no certain answer (tries > 0).
 		if r.Attempts[sendable(r)].Result == Accepted && (v.sent[r.ID].tries > 0 || !now.Before(v.sendAt(c, now, r))) {
 			return true
 		}

@@ -87,14 +87,12 @@ func (v *View) EstimatedBumps(c *Rules, now time.Time, jobs []Job, reverting []R
 	return slices.DeleteFunc(jobs, func(j Job) bool { return j.Gas == 0 }), v.postpone(c, now, reverting)
 }
 
-// pays reports whether the record's newest attempt pays enough today, so that only
-// the transactions before it keep it from being mined. It must pay at least the
-// base fee, the price of blobs, the price at which an earlier stalled transaction
-// was finally mined, and half of the usual tip. Demanding the whole tip would be
-// too strict: the tip changes with each block, and each small rise would cause a
-// replacement.
+// pays reports whether the newest attempt offers enough to be mined at today's
+// prices.
 func (v *View) pays(r *Record) bool {
 	fees := &r.Newest().Fees
+	// It must pay the base fee, the price of blobs, and the price at which an
+	// earlier stalled transaction was finally mined (proven).
 	if fees.below(&v.proven) || fees.Cap.Lt(&v.LastLook.BaseFee) || r.Kind == Blob && fees.Blob.Lt(&v.LastLook.BlobFee) {
 		return false
 	}
@@ -102,6 +100,8 @@ func (v *View) pays(r *Record) bool {
 	if fees.Tip.Lt(tip) {
 		tip = &fees.Tip
 	}
+	// Half of the usual tip is enough. The tip changes with each block, so
+	// demanding the whole tip would cause a replacement after each small rise.
 	half := new(uint256.Int).Rsh(&v.LastLook.Tip, 1)
 	return !tip.Lt(half)
 }
@@ -110,14 +110,7 @@ func (v *View) pays(r *Record) bool {
 // but a lower price would not cover the base fee now.
 var errNotLower = errors.New("eoa: a lower price would not pay the base fee")
 
-// reprice returns the prices for signing a record again. Usually they are above
-// those of all earlier attempts, so that a node replaces the attempt it has. If
-// nodes have refused every attempt, there is nothing to replace and the new price
-// may be lower:
-//
-//   - If the price was refused as too high, reprice returns a lower one.
-//   - If a no-op must stay below the request's limit, reprice returns the market
-//     price.
+// reprice returns the prices for signing a record again.
 func (v *View) reprice(c *Rules, r *Record) (Fees, error) {
 	market, why := c.Fees.price(v.LastLook, r)
 	payable := why == ""
@@ -125,6 +118,8 @@ func (v *View) reprice(c *Rules, r *Record) (Fees, error) {
 	market.raiseTo(&Fees{Cap: v.proven.Cap, Tip: v.proven.Tip})
 	switch r.reasonToSignAgain() {
 	case ReasonFeeCap:
+		// The price was refused as too high. If no node has an attempt to outbid,
+		// the price may fall.
 		if r.allRejected() {
 			// The base fee can rise by an eighth per block (EIP-1559).
 			next := new(uint256.Int).Add(&v.LastLook.BaseFee, new(uint256.Int).Rsh(&v.LastLook.BaseFee, 3))
@@ -139,7 +134,11 @@ func (v *View) reprice(c *Rules, r *Record) (Fees, error) {
 	case ReasonUnderpriced:
 		percent = max(percent, refusedBump)
 	}
+	// Usually the prices must rise above those of all earlier attempts, so that a
+	// node replaces the attempt that it has.
 	fees, err := offered.bump(&market, percent, c.Fees.limits(r.limits()))
+	// A no-op whose raised price would exceed the request's limit may pay the
+	// market price instead.
 	if err != nil && r.Cancelling && payable && r.allRejected() {
 		return market, nil // nothing to replace on any node
 	}
@@ -156,21 +155,24 @@ func (r *Record) offered() (f Fees) {
 	return f
 }
 
-// bumpDue reports whether a record in flight must be signed again now. It returns
-// false if the newest attempt has not been sent yet, or if nodes refuse that
-// attempt only because the nonce before is missing.
+// bumpDue reports whether a record in flight must be signed again now.
 func (v *View) bumpDue(c *Rules, now time.Time, r *Record) bool {
 	switch {
+	// The request is delayed, or its newest attempt has not been sent yet.
 	case r.isDelayed(now) || !v.wasSent(r) && r.Newest().Result != Rejected:
 		return false
 	case r.Urgent:
 		return true
+	// Nodes refuse the newest attempt only because the transaction before it is
+	// missing.
 	case v.sent[r.ID].gap:
 		return false
 	case r.reasonToSignAgain() != ReasonNone:
 		at := r.BumpedAt.Add(backoff.Wait(c.Retry, MaxRetry, r.Bumps))
 		return !now.Before(at) || r.BumpedAt.After(now) // the clock may have been ahead
 	}
+	// The wait begins when the account last made progress, or when an attempt was
+	// signed or sent after that.
 	last := v.Head.Since
 	later := func(at time.Time) {
 		if at.After(last) && !at.After(now) { // skip times of a clock ahead

@@ -58,9 +58,7 @@ func (r *Record) replace(p *Request) {
 	r.Cancelling = false
 }
 
-// reset sets the next nonce to the lowest nonce that is neither used on the chain
-// nor assigned to a record. If force is set, reset first gives up the requests in
-// flight, because the user asserts that they can never be mined.
+// reset sets the next nonce as far back as the chain and the records allow.
 func (v *View) reset(b *Batch, now time.Time, force bool, changed map[string]Record) {
 	to := b.Head.Floor
 	if v.LastLook != nil {
@@ -71,6 +69,8 @@ func (v *View) reset(b *Batch, now time.Time, force bool, changed map[string]Rec
 		if c, again := changed[r.Key]; again {
 			r = c.clone()
 		}
+		// With force, the user asserts that the requests in flight can never be
+		// mined.
 		if force && r.inFlight() {
 			r.Reason = "given up by a forced reset of nonces"
 			b.changeState(now, &r, Superseded, EventSuperseded)

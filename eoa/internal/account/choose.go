@@ -30,6 +30,8 @@ func (v *View) Choose(c *Rules, now time.Time, pending []Record) ([]Job, Batch) 
 			b.Records = append(b.Records, gone)
 		case v.LastLook == nil || len(jobs) >= room || r.isDelayed(now) || v.Asking[r.ID]:
 			held[r.Group] = true
+		// The effects of the group's earlier members may change the gas estimate,
+		// so wait until they are mined.
 		case r.Group != "" && (held[r.Group] || r.Gas == 0 && !r.Noop && ahead[r.Group] > 0):
 			held[r.Group] = true
 		default:
@@ -40,6 +42,7 @@ func (v *View) Choose(c *Rules, now time.Time, pending []Record) ([]Job, Batch) 
 			if r.madeByExecutor() {
 				j.Record.Kind = v.filler(v.Head.Gaps[len(v.Head.Gaps)-fills])
 			}
+			// A request without an estimate needs at least the gas of a transfer.
 			least := j
 			least.Gas = max(j.Gas, noopGas)
 			if why := v.afford(c, &least, free); why != "" {
@@ -117,19 +120,21 @@ func (p *pools) add(k Kind) {
 	}
 }
 
-// takes reports whether nodes would accept one more transaction of kind k. A node
-// keeps the transactions of an account in only one of the two pools at a time.
+// takes reports whether nodes would accept one more transaction of kind k.
 func (p *pools) takes(k Kind) bool {
+	// A node keeps an account's transactions in only one of the two pools at a
+	// time.
 	if k == Blob {
 		return p.others == 0 && p.blobs < maxBlobTxs
 	}
 	return p.blobs == 0
 }
 
-// filler returns the kind of no-op that can fill the gap at nonce: Blob if a blob
-// transaction follows the gap, because nodes must keep both in the same pool.
+// filler returns the kind of no-op that can fill the gap at nonce.
 func (v *View) filler(nonce uint64) Kind {
 	at, _ := v.find(nonce)
+	// Nodes keep all transactions of an account in one pool, so a blob transaction
+	// behind the gap needs a no-op with a blob.
 	if at < len(v.Open) && v.Open[at].Kind == Blob {
 		return Blob
 	}

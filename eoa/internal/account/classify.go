@@ -77,10 +77,10 @@ func (r Reason) Result() SendResult {
 // transaction.
 //
 // Classify recognizes a message that begins, in whole words, with one of the known
-// texts of nodes. A gateway may put its own words and a colon in front. If the text
-// means that the node has the transaction, the message must end after it or go on
-// with a punctuation mark. Classify returns ReasonNone, whose result is Unknown, if
-// it does not recognize the message or if the message has two meanings.
+// texts of nodes. A gateway may put its own words and a colon in front. After a
+// text for ReasonKnown, the message must end or go on with a punctuation mark.
+// Classify returns ReasonNone, whose result is Unknown, if it does not recognize
+// the message or if the message has two meanings.
 func Classify(text string) Reason {
 	found := ReasonNone
 	for _, rest := range parts(strings.ToLower(text)) {
@@ -97,12 +97,12 @@ func Classify(text string) Reason {
 	return found
 }
 
-// parts returns the whole text, and the rest of the text behind each colon, because
-// gateways put their own words and a colon before a node's message.
+// parts returns text itself, and the rest of text after each colon.
 func parts(text string) []string {
 	var all []string
 	for more := true; more; {
 		all = append(all, strings.TrimLeft(text, ` '"`))
+		// Gateways put their own words and a colon before a node's message.
 		_, text, more = strings.Cut(text, ":")
 	}
 	return all
@@ -113,9 +113,9 @@ func (m *meaning) begins(answer string) bool {
 	return slices.ContainsFunc(m.texts, func(text string) bool { return begins(answer, text, m.reason) })
 }
 
-// begins reports whether answer begins with the known text, in whole words. A star
-// in text stands for any words.
+// begins reports whether answer begins with text, in whole words.
 func begins(answer, text string, reason Reason) bool {
+	// A star in text stands for any words.
 	for i, part := range strings.Split(text, "*") {
 		at := strings.Index(answer, part)
 		if at < 0 || i == 0 && at > 0 {
@@ -123,6 +123,8 @@ func begins(answer, text string, reason Reason) bool {
 		}
 		answer = answer[at+len(part):]
 	}
+	// A text that says the node has the transaction must stand alone or before a
+	// punctuation mark, because more words could change its meaning.
 	if reason == ReasonKnown {
 		return strings.Trim(answer, ` '"`) == "" || strings.ContainsRune(":.,(", rune(answer[0]))
 	}

@@ -87,17 +87,20 @@ func (v *View) Confirm(c *Rules, now time.Time, look *Look, answers *Answers) Ba
 	return b
 }
 
-// applyCounts updates the nonces in the head from the transaction counts in look:
-// the next nonce must not be a used one, and a used nonce is no longer a gap.
+// applyCounts updates the nonces in the head from the transaction counts in look.
 func (v *View) applyCounts(b *Batch, c *Rules, now time.Time, look *Look) {
 	v.findUnknownUse(b, c, now, max(look.Latest, look.Pending))
 	if !b.Head.Started {
 		b.Head.Started, b.Head.Next = true, max(b.Head.Next, look.Pending)
 	}
+	// The next nonce must not be a used one.
 	b.Head.Next = max(b.Head.Next, look.Latest)
 	b.Head.Floor = max(b.Head.Floor, look.Final)
+	// A used nonce is no longer a gap.
 	used := func(n uint64) bool { return n < look.Latest }
 	b.Head.Gaps = slices.DeleteFunc(b.Head.Gaps, used)
+	// The account counts as stalled StallTimeout after Since, unless the count
+	// rises or nothing is in flight.
 	if n, _ := v.InFlight(); n == 0 || b.Head.Count < look.Latest || b.Head.Since.IsZero() || b.Head.Since.After(now) {
 		b.Head.Count, b.Head.Since = look.Latest, now
 	}
@@ -109,11 +112,8 @@ func (v *View) applyCounts(b *Batch, c *Rules, now time.Time, look *Look) {
 	v.LastLook, v.height = &l, look.Number
 }
 
-// findMined checks whether a block contains one of the record's attempts, or
-// whether none can be mined any more because something else has used the nonce.
-// The latter takes two observations, so that a node that is behind cannot cause
-// it: a finalized block shows the nonce as used, and so does another block that
-// was finalized later.
+// findMined checks whether a block contains an attempt, or something else used the
+// nonce.
 func (v *View) findMined(b *Batch, c *Rules, now time.Time, look *Look, answers *Answers, r *Record) {
 	missing := true
 	for k := range r.Attempts {
@@ -141,26 +141,28 @@ func (v *View) findMined(b *Batch, c *Rules, now time.Time, look *Look, answers 
 		missing = missing && answers.Missing[a.Hash]
 	}
 	switch {
+	// No finalized block shows the nonce as used.
 	case r.Nonce >= look.Final:
 		r.GoneAt, r.Used = 0, 0
 	case !missing || answers.Number < look.Number:
 		// There is no proof either way, so ask again later.
+	// This is the first sign that something else has used the nonce. The node may
+	// be behind, so wait until a block that is finalized later shows the same.
 	case r.GoneAt == 0:
 		r.GoneAt, r.Used = look.Number, look.Finalized
 	case look.Finalized >= r.GoneAt:
-		// A lagging node cannot report the same at both heads.
+		// A later finalized block shows the same, which a node that is behind could
+		// not report.
 		if user, known := answers.Users[r.Nonce]; known {
 			b.loseNonce(c, now, r, user)
 		}
 	}
 }
 
-// loseNonce updates a request whose nonce something else has used. user is the
-// transaction that used it, or the zero hash if the nonce was used without a
-// transaction. If a transaction used it, the request has ended. Otherwise the
-// request gets another nonce, unless it belongs to a group: later members of the
-// group may have been mined already, so that the request would come too late.
+// loseNonce updates a request whose nonce was used although no receipt was found.
 func (b *Batch) loseNonce(c *Rules, now time.Time, r *Record, user common.Hash) {
+	// user is the transaction that used the nonce; the zero hash means that no
+	// transaction did.
 	if user != (common.Hash{}) {
 		if slices.ContainsFunc(r.Attempts, func(a Attempt) bool { return a.Hash == user }) {
 			// Only the receipt tells whether the transaction succeeded.
@@ -171,6 +173,7 @@ func (b *Batch) loseNonce(c *Rules, now time.Time, r *Record, user common.Hash) 
 		if r.Nonce >= b.Head.Accepted {
 			b.unknownUse(c, now, r.Reason)
 		}
+		// Unless the account has just been stopped, the request has ended.
 		if b.Head.Stop.Cause == CauseNone {
 			b.changeState(now, r, Superseded, EventSuperseded)
 		}
@@ -180,6 +183,8 @@ func (b *Batch) loseNonce(c *Rules, now time.Time, r *Record, user common.Hash) 
 	switch {
 	case r.Cancelling:
 		b.changeState(now, r, Cancelled, EventCancelled)
+	// Later members of the group may have been mined already, and with another
+	// nonce the request would come after them.
 	case r.Group != "":
 		b.changeState(now, r, Superseded, EventSuperseded)
 	default:
@@ -189,10 +194,10 @@ func (b *Batch) loseNonce(c *Rules, now time.Time, r *Record, user common.Hash) 
 	}
 }
 
-// advanceMined moves a mined record to Confirmed when its block is deep enough,
-// and to its last state when the block is final. The caller must have made sure
-// that the block is part of the chain, which a receipt alone does not prove.
+// advanceMined moves a mined record on when its block is deep enough or final.
 func advanceMined(b *Batch, now time.Time, c *Rules, look *Look, r *Record) {
+	// The caller has checked that the block is on the chain, which a receipt alone
+	// does not prove.
 	if r.State == Mined && r.Height <= look.Number && look.Number-r.Height+1 >= c.Confirmations {
 		b.changeState(now, r, Confirmed, EventConfirmed)
 	}
@@ -207,6 +212,7 @@ func advanceMined(b *Batch, now time.Time, c *Rules, look *Look, r *Record) {
 		}
 	}
 	switch {
+	// The no-op was signed because nodes had refused the request for good.
 	case cancelled && gaveUp:
 		r.Reason = why
 		b.changeState(now, r, Failed, EventFailed)
@@ -221,13 +227,14 @@ func advanceMined(b *Batch, now time.Time, c *Rules, look *Look, r *Record) {
 	}
 }
 
-// markGaps adds the nonces that no known transaction has to Head.Gaps, if the
-// account has stalled because of such a nonce. It adds all of them at once, so
-// that they are filled together.
+// markGaps adds the nonces that no known transaction has to Head.Gaps.
 func (v *View) markGaps(b *Batch, c *Rules, now time.Time, look *Look) {
+	// Only an account that has stalled at a nonce without a record has gaps to
+	// fill.
 	if now.Sub(b.Head.Since) < c.Fees.StallTimeout || look.Latest >= b.Head.Next || v.isTaken(look.Latest) {
 		return
 	}
+	// Add all gaps at once, so that they are filled together.
 	for n := max(look.Latest, b.Head.Floor); n < b.Head.Next && len(b.Head.Gaps) < maxGaps; n++ {
 		if !v.isTaken(n) && !slices.Contains(b.Head.Gaps, n) {
 			b.Head.Gaps = append(b.Head.Gaps, n)

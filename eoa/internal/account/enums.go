@@ -54,8 +54,8 @@ func (r *SendResult) UnmarshalJSON(raw []byte) error {
 	return unmarshalName(raw, "SendResult", resultNames[:], (*uint8)(r))
 }
 
-// nameOf returns the name of an enumeration's value. For a value without a name, it
-// returns the type and number, for example "State(12)".
+// nameOf returns the name of value, or its type and number, for example
+// "State(12)".
 func nameOf(enumeration string, names []string, value uint8) string {
 	if int(value) < len(names) && names[value] != "" {
 		return names[value]
@@ -63,14 +63,15 @@ func nameOf(enumeration string, names []string, value uint8) string {
 	return fmt.Sprintf("%s(%d)", enumeration, value)
 }
 
-// unmarshalName decodes a name that nameOf wrote, or the number that earlier
-// versions wrote. As usual in JSON, null changes nothing.
+// unmarshalName decodes a name that nameOf wrote.
 func unmarshalName(raw []byte, enumeration string, names []string, value *uint8) error {
+	// As usual in JSON, null changes nothing.
 	if string(raw) == "null" {
 		return nil
 	}
 	var name string
 	if json.Unmarshal(raw, &name) != nil {
+		// Earlier versions wrote numbers.
 		return json.Unmarshal(raw, value)
 	}
 	if _, err := fmt.Sscanf(name, enumeration+"(%d)", value); err == nil {

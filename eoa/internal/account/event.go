@@ -12,10 +12,10 @@ type EventKind uint8
 
 const (
 	// EventSubmitted means that a node has a transaction of the request for the
-	// first time, because it accepted the transaction or a block contains it. Each
-	// nonce of a request has at most one such event, and it comes before
-	// EventMined. EventBumped may come even earlier, if the answers to the first
-	// sends were lost.
+	// first time, because it accepted the transaction or a block contains it. There
+	// is at most one EventSubmitted for each nonce of a request, and it comes
+	// before EventMined. EventBumped may come even earlier, if the answers to the
+	// first sends were lost.
 	EventSubmitted EventKind = iota + 1
 	// EventBumped means that the request was signed again with the same nonce, at a
 	// higher price or with another payload.

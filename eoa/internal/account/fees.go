@@ -53,16 +53,7 @@ func (l limits) lower(o limits) limits {
 // for a replacement, in percent.
 const minBumpPercent = 10
 
-// bump returns the prices at which nodes accept a new transaction in place of one
-// with prices f:
-//
-//   - Each price rises by percent, rounded up. A percent below the minimum that
-//     nodes demand (minBumpPercent, or minBlobBumpPercent with blobs) counts as
-//     that minimum.
-//   - Each price is at least that of the market; a nil market counts as zero.
-//   - If a price would exceed its limit, the limit is used instead.
-//
-// If even the minimum increase exceeds a limit, the error wraps errFeeCap.
+// bump returns the prices at which nodes accept a replacement for prices f.
 func (f *Fees) bump(market *Fees, percent uint64, limits limits) (Fees, error) {
 	if market == nil {
 		market = new(Fees)
@@ -76,13 +67,17 @@ func (f *Fees) bump(market *Fees, percent uint64, limits limits) (Fees, error) {
 	}
 	for _, x := range prices {
 		needed, overflow := raise(x.old, least)
+		// If even the minimum increase exceeds the limit, nodes would refuse any
+		// allowed price.
 		if overflow || x.limit != nil && x.limit.Lt(needed) {
 			return Fees{}, fmt.Errorf("%w: %v wei plus %d %% is above the limit of %v", errFeeCap, x.old, least, x.limit)
 		}
+		// A percent below the minimum that nodes demand counts as the minimum.
 		raised, overflow := raise(x.old, max(percent, least))
 		if overflow {
 			raised = needed
 		}
+		// Offer at least the market's price, and at most the limit.
 		if raised.Lt(x.market) {
 			raised = x.market
 		}
@@ -97,12 +92,12 @@ func (f *Fees) bump(market *Fees, percent uint64, limits limits) (Fees, error) {
 	return out, nil
 }
 
-// raise returns old plus percent, rounded up, and at least old plus 1. It returns
-// true if the result does not fit into 256 bits.
+// raise returns old plus percent, rounded up, and true if that overflows 256 bits.
 func raise(old *uint256.Int, percent uint64) (*uint256.Int, bool) {
 	const whole = 100
 	more, over := new(uint256.Int).MulDivOverflow(old, uint256.NewInt(percent), uint256.NewInt(whole))
 	rest := new(uint256.Int).MulMod(old, uint256.NewInt(percent), uint256.NewInt(whole))
+	// Round up, and raise by at least 1.
 	if !rest.IsZero() || more.IsZero() {
 		more.AddUint64(more, 1)
 	}

@@ -39,6 +39,6 @@ func (v *View) noopGas() uint64 {
 	return noopGas
 }
 
-// delegated reports whether the account has code (EIP-7702). Nodes then keep only
-// one of its transactions at a time.
+// delegated reports whether the account has code (EIP-7702). Nodes keep only one
+// transaction of such an account at a time.
 func (v *View) delegated() bool { return v.LastLook != nil && v.LastLook.Delegated }

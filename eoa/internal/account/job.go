@@ -53,8 +53,7 @@ func (j *Job) Transaction(a Account) (*types.Transaction, error) {
 		To: to, Value: value.ToBig(), Data: data, AccessList: accessList}), nil
 }
 
-// cost returns the most that the transaction can cost, in wei. A sum that does not
-// fit into 256 bits counts as the largest number.
+// cost returns the most that the transaction can cost, in wei.
 func (j *Job) cost() uint256.Int {
 	sum, over := new(uint256.Int).MulOverflow(&j.Fees.Cap, uint256.NewInt(j.Gas))
 	add := func(x *uint256.Int, overflow bool) {
@@ -67,6 +66,7 @@ func (j *Job) cost() uint256.Int {
 	if j.Record.Value != nil && !j.Noop {
 		add(j.Record.Value, false)
 	}
+	// A sum above 256 bits counts as the largest number.
 	if over {
 		sum.SetAllOne()
 	}
@@ -82,8 +82,7 @@ func (j *Job) Blobs() [][]byte {
 	return j.Record.Blobs
 }
 
-// blobTransaction completes tx with the hashes of the job's blobs and with the blob
-// price. It does not attach the blobs themselves.
+// blobTransaction completes tx with the hashes of the blobs and the blob price.
 func (j *Job) blobTransaction(tx *types.BlobTx) (*types.Transaction, error) {
 	var err error
 	if tx.BlobHashes, err = blobHashes(j.Blobs()); err != nil {
@@ -97,17 +96,18 @@ func (j *Job) blobTransaction(tx *types.BlobTx) (*types.Transaction, error) {
 // every blob transaction needs a blob.
 var noopBlobs = [][]byte{make([]byte, BlobSize)}
 
-// usesMore returns how many nonces of the account the job's transaction uses in
-// addition to its own. In a SetCode transaction, each valid authorization that the
-// sender itself has signed raises the sender's nonce by one (EIP-7702). The
-// transaction itself raises the nonce first, and then each of these authorizations
-// in turn.
+// usesMore returns how many nonces the job's transaction uses in addition to its
+// own.
 func (j *Job) usesMore(a Account) (n uint64) {
 	if j.Noop || j.Record.Kind != SetCode {
 		return 0
 	}
+	// Each valid authorization that the sender itself has signed raises the
+	// sender's nonce by one (EIP-7702).
 	for i := range j.Record.Authorizations {
 		auth := &j.Record.Authorizations[i]
+		// The transaction raises the nonce first, and then each of these
+		// authorizations in turn.
 		if auth.Nonce != j.Nonce+1+n || !auth.ChainID.IsZero() && auth.ChainID.CmpUint64(a.ChainID) != 0 {
 			continue
 		}

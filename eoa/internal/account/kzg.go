@@ -41,8 +41,7 @@ func commit(blob []byte) ([]byte, error) {
 	return kzg.Commit(blob)
 }
 
-// blobHashes returns the versioned hash of each blob (EIP-4844): the SHA-256 of its
-// commitment, with the version in the first byte.
+// blobHashes returns the versioned hash of each blob (EIP-4844).
 func blobHashes(blobs [][]byte) ([]common.Hash, error) {
 	const version = 1
 	hashes := make([]common.Hash, len(blobs))

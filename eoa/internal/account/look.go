@@ -25,8 +25,9 @@ type Look struct {
 	// be in the next block. It equals Latest on chains without such promises.
 	Preconfirmed uint64
 	// Pending is Latest plus the number of transactions in the node's pool that
-	// follow without a gap. The first nonce of a new account is taken from it. For
-	// an exclusive account, it also reveals transactions that the store has lost.
+	// follow without a gap. The first nonce of a new account is taken from Pending.
+	// For an exclusive account, Pending also reveals transactions that the store
+	// has lost.
 	Pending uint64
 	// Delegated means that the account has code (EIP-7702). Nodes then keep only
 	// one of its transactions at a time, so the executor has only one in flight.
@@ -145,10 +146,10 @@ type Estimated struct {
 }
 
 // asSeenByNode returns look as if the node that gave the answers had reported it.
-// If this node is behind, it may be on a fork that the chain has left, so depth
-// and finality are measured from its own newest block.
 func (a *Answers) asSeenByNode(look *Look) Look {
 	at := *look
+	// A node that is behind may be on a fork that the chain has left, so depth and
+	// finality are measured from its own newest block.
 	if a.Number < look.Number {
 		behind := look.Number - a.Number
 		at.Number, at.Finalized = a.Number, look.Finalized-min(look.Finalized, behind)

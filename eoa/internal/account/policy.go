@@ -13,17 +13,17 @@ import (
 // FeePolicy decides when a transaction that is not mined is signed again at a
 // higher price (a bump), and at which price. DefaultConfig returns the defaults.
 type FeePolicy struct {
-	// StallTimeout is how long an account may have transactions in flight without
-	// one being mined before prices are raised; positive. After that time, the
-	// first transaction in flight is bumped, and those behind it that pay too
-	// little for today's prices. The wait doubles with each bump of a transaction,
-	// up to 64 times StallTimeout. The default is 5 minutes.
+	// StallTimeout is how long an account waits until one of its transactions in
+	// flight is mined, before prices are raised; positive. After that time, the
+	// first transaction in flight is bumped, and so are the transactions behind it
+	// that pay too little for today's prices. The wait doubles with each bump of a
+	// transaction, up to 64 times StallTimeout. The default is 5 minutes.
 	StallTimeout time.Duration
 	// BumpPercent is the least by which a bump raises the price, in percent; 10 to
 	// 1000. For a blob transaction it is at least 100, because nodes demand that.
-	// If the raised price would exceed a limit, the limit is offered instead,
-	// unless that is less than 10 % more than before, which go-ethereum's pool
-	// refuses. The default is 20.
+	// If the raised price would exceed a limit, the limit is offered instead. A
+	// limit that is less than 10 % above the earlier price (100 % with blobs)
+	// prevents the bump, because nodes would refuse it. The default is 20.
 	BumpPercent uint64
 	// MaxFee is the highest price per gas that may be offered for any request, in
 	// wei; nil means no limit. A lower Request.MaxFee takes precedence for its
@@ -52,16 +52,14 @@ func (p *FeePolicy) Validate() error {
 // StallTimeout.
 const mostStalls = 64
 
-// due returns how long to wait before the next bump of a transaction that was
-// already bumped the given number of times. The wait begins at the last bump, or at
-// the first send if there was no bump.
+// due returns the wait before the next bump, which doubles with each earlier bump.
 func (p *FeePolicy) due(bumps int) time.Duration {
 	most := min(p.StallTimeout, math.MaxInt64/mostStalls) * mostStalls
 	return backoff.Wait(p.StallTimeout, max(most, p.StallTimeout), bumps+1)
 }
 
-// limits returns the price limits that apply to a request: for each price, the
-// lower of the policy's limit and the request's own.
+// limits returns, for each price, the lower of the policy's and the request's
+// limit.
 func (p *FeePolicy) limits(request limits) limits {
 	return request.lower(limits{Fee: p.MaxFee, BlobFee: p.MaxBlobFee})
 }
@@ -98,12 +96,13 @@ func (r *Retention) Validate() error {
 	return wrong.Wrap(ErrInvalidConfig)
 }
 
-// drops reports whether the record of a request must be deleted. newest is the
-// highest id of the account's records.
+// drops reports whether the record of a request must be deleted.
 func (c *Retention) drops(now time.Time, newest uint64, r *Record) bool {
 	ended := r.EndedAt
 	if ended.IsZero() { // written by an older version
 		ended = r.QueuedAt
 	}
+	// An ended request is deleted after Age, or when Count newer records exist;
+	// newest is the highest id.
 	return r.State.Terminal() && (c.Age > 0 && now.Sub(ended) >= c.Age || c.Count > 0 && r.ID+uint64(c.Count) <= newest)
 }

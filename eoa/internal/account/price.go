@@ -6,13 +6,11 @@ import (
 	"github.com/holiman/uint256"
 )
 
-// price returns the prices for a new transaction: twice the base fee plus the tip,
-// but at most the limits. Twice the base fee keeps the transaction valid while the
-// base fee rises. If there is no valid price, why has the reason: a limit is below
-// the base fee or the price of blobs, or the price of blobs is needed and unknown.
+// price returns the prices for a new transaction; why tells if none is valid.
 func (p *FeePolicy) price(look *Look, r *Record) (f Fees, why string) {
 	limits := p.limits(r.limits())
 	f.Tip = look.Tip
+	// Twice the base fee keeps the transaction valid while the base fee rises.
 	f.Cap.Lsh(&look.BaseFee, 1)
 	f.Cap.Add(&f.Cap, &look.Tip)
 	if r.Kind == Blob {
@@ -28,6 +26,8 @@ func (p *FeePolicy) price(look *Look, r *Record) (f Fees, why string) {
 		{&f.Cap, &look.BaseFee, limits.Fee, "the price limit is below the base fee"},
 		{&f.Blob, &look.BlobFee, limits.BlobFee, "the limit for blobs is below their price"},
 	} {
+		// A limit caps the price, unless the limit is below what the chain demands
+		// now.
 		if x.limit != nil && x.limit.Lt(x.price) {
 			if x.limit.Lt(x.base) {
 				return Fees{}, fmt.Sprintf("%s of %v wei", x.names, x.base)
@@ -50,10 +50,11 @@ func singlePrice(r *Record, f Fees) Fees {
 	return f
 }
 
-// free returns the balance that remains if every transaction in flight costs the
-// most that it can; nil means that the balance is unknown.
+// free returns the balance that remains if every transaction in flight costs its
+// maximum.
 func (v *View) free() *uint256.Int {
 	if v.LastLook == nil || v.LastLook.Balance == nil {
+		// nil means that the balance is unknown.
 		return nil
 	}
 	free, spent := new(uint256.Int).Set(v.LastLook.Balance), v.inFlightCost()
@@ -62,11 +63,12 @@ func (v *View) free() *uint256.Int {
 }
 
 // inFlightCost returns the most that all transactions in flight can cost together,
-// in wei. A sum that does not fit into 256 bits counts as the largest number.
+// in wei.
 func (v *View) inFlightCost() (sum uint256.Int) {
 	for i := range v.Open {
 		if r := &v.Open[i]; r.inFlight() && r.Nonce >= v.LastLook.Latest {
 			if _, over := sum.AddOverflow(&sum, &r.Newest().Cost); over {
+				// A sum above 256 bits counts as the largest number.
 				sum.SetAllOne()
 			}
 		}
@@ -74,8 +76,8 @@ func (v *View) inFlightCost() (sum uint256.Int) {
 	return sum
 }
 
-// deduct subtracts cost from a balance, but not below zero, and reports whether the
-// balance was enough.
+// deduct subtracts cost, but not below zero, and reports whether the balance was
+// enough.
 func deduct(from, cost *uint256.Int) bool {
 	if from.Lt(cost) {
 		from.Clear()
@@ -89,9 +91,7 @@ func deduct(from, cost *uint256.Int) bool {
 // estimate its gas.
 const NoEstimate = "gas could not be estimated"
 
-// afford sets the prices of a job and checks whether the free balance covers them.
-// A nil balance counts as unlimited. why is empty if the job can be sent.
-// Otherwise it has the reason, which the view also remembers for [View.Problems].
+// afford sets the job's prices; why tells why the job cannot be sent now.
 func (v *View) afford(c *Rules, j *Job, free *uint256.Int) (why string) {
 	j.Fees, why = c.Fees.price(v.LastLook, &j.Record)
 	cost := j.cost()
@@ -99,12 +99,14 @@ func (v *View) afford(c *Rules, j *Job, free *uint256.Int) (why string) {
 		why = NoEstimate
 	}
 	if why != "" {
+		// View.Problems reports the reason.
 		v.waiting = Refusal{j.Record, why}
 		return why
 	}
 	if v.waiting.Record.ID == j.Record.ID {
 		v.waiting = Refusal{}
 	}
+	// An unknown balance (nil) counts as unlimited.
 	covered := free == nil || !free.Lt(&cost)
 	v.unpaid.noteCover(j.Record.ID, &cost, covered)
 	if !covered {
@@ -113,12 +115,13 @@ func (v *View) afford(c *Rules, j *Job, free *uint256.Int) (why string) {
 	return ""
 }
 
-// learnPrice remembers the prices of a mined transaction if it was mined only after
-// a bump. Transactions behind it that pay less would probably stall as well, one
-// after the other, and can now be raised at once.
+// learnPrice remembers the prices of a transaction that was mined only after a
+// bump.
 func (v *View) learnPrice(r *Record, k int) {
 	switch fees := r.Attempts[k].Fees; {
 	case k > 0 && r.Attempts[k-1].Fees.Cap.Lt(&fees.Cap) && !r.Attempts[k-1].Void:
+		// Transactions behind it that pay less would probably stall as well, one
+		// after the other. They can now be raised at once.
 		v.proven = fees
 	case fees.below(&v.proven):
 		v.proven = Fees{}
@@ -135,14 +138,13 @@ type unpaid struct {
 	more uint256.Int // cost in addition to all transactions in flight
 }
 
-// noteCover remembers whether the balance covers the record's next transaction.
-// more is the cost of that transaction in addition to those in flight. Only the
-// first transaction that is not covered is kept.
+// noteCover remembers the first transaction that the balance does not cover.
 func (u *unpaid) noteCover(id uint64, more *uint256.Int, covered bool) {
 	switch {
 	case covered && u.id == id:
 		*u = unpaid{}
 	case !covered && (u.id == 0 || u.id == id):
+		// more is the cost of the transaction in addition to those in flight.
 		*u = unpaid{id, *more}
 	}
 }

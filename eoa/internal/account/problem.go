@@ -15,11 +15,15 @@ const (
 	// ProblemFunds means that the balance does not cover the next transaction. Need and Have
 	// are set.
 	ProblemFunds ProblemKind = "funds"
-	// ProblemRequest means that a request waits for a reason that lies in the
-	// request: one of its price limits is below the base fee or the price of
-	// blobs, the price of blobs is unknown, or its gas could not be estimated. Err
-	// has the request's key and the reason. Other requests go on, unless 16,384
-	// requests, or MaxInboxBytes of requests, wait before them.
+	// ProblemRequest means that a request waits, while other requests go on. Err
+	// has the request's key and one of these reasons:
+	//
+	//   - One of its price limits is below the base fee or the price of blobs.
+	//   - The price of blobs is unknown.
+	//   - Its gas could not be estimated.
+	//
+	// Other requests wait too if they come behind 16,384 waiting requests, or
+	// behind MaxInboxBytes of waiting requests.
 	ProblemRequest ProblemKind = "request"
 	// ProblemGap means that no known transaction has the nonce in Problem.Nonce, so
 	// that no transaction behind that nonce can be mined. The executor fills the
@@ -70,8 +74,8 @@ type Problem struct {
 	// Need and Have are set for ProblemFunds, in wei. Have is the account's
 	// balance. Need is the balance that would cover all transactions in flight and
 	// the first request that could not be paid for. If the gas of that request is
-	// not estimated yet, Need counts the 21,000 gas of a transfer. Other waiting
-	// requests may need more.
+	// not estimated yet, Need counts the 21,000 gas of a transfer. Further waiting
+	// requests are not counted.
 	Need, Have uint256.Int
 }
 
@@ -109,13 +113,14 @@ func (v *View) Problems(c *Rules, now time.Time) []Problem {
 	return all
 }
 
-// shortOf returns the balance that the account needs. short is true if the balance
-// is below that and a transaction waits because of it: a request was not signed,
-// or nodes refuse a transaction in flight.
+// shortOf returns the balance needed, and whether a transaction waits because of
+// it.
 func (v *View) shortOf() (need uint256.Int, short bool) {
 	if v.LastLook == nil || v.LastLook.Balance == nil {
 		return need, false
 	}
+	// A request was not signed for lack of balance, or nodes refuse a transaction
+	// in flight because of it.
 	short = v.unpaid.id != 0 || slices.ContainsFunc(v.Open, func(r Record) bool {
 		return r.inFlight() && r.Newest().Result == Rejected && Classify(r.Newest().Why) == ReasonFunds
 	})

@@ -108,9 +108,9 @@ type Record struct {
 	// refused the last attempt.
 	Urgent bool `json:"urgent,omitempty"`
 	// GoneAt is the chain's height at the first sign that something else has used
-	// the nonce: a finalized block shows it as used, but no block contains any of
-	// the attempts. 0 means that there was no such sign. The request is given up
-	// only when a later finalized block shows the same.
+	// the nonce; 0 means that there was no sign. The sign is a finalized block that
+	// shows the nonce as used, although no block contains any of the attempts. The
+	// request is given up only when a later finalized block shows the same.
 	GoneAt uint64 `json:"goneAt,omitempty"`
 	// Unused is the height of a finalized block at which the nonce was not used
 	// yet; 0 means unknown. Used and Unused limit the range of blocks in which the
@@ -126,9 +126,9 @@ type Record struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// setReceipt copies the receipt of the transaction tx into the record. After a
-// reorg, it is called with zero values to remove the receipt of the lost block.
+// setReceipt copies the receipt of the transaction tx into the record.
 func (r *Record) setReceipt(tx common.Hash, receipt Receipt) {
+	// After a reorg, zero values remove the receipt of the lost block.
 	r.Tx, r.Height, r.Block, r.Success = tx, receipt.Number, receipt.Block, receipt.Success
 	r.GasUsed, r.GasPrice, r.Contract, r.Logs = receipt.GasUsed, receipt.GasPrice, receipt.Contract, nil
 	size := 0
@@ -180,7 +180,7 @@ func (r *Record) mined() *Attempt {
 func (r *Record) isWithdrawnBy(a *Attempt) bool { return a.Noop && !r.Noop }
 
 // isCarriedBy reports whether the attempt executes the present payload of the
-// request. An attempt from before a Client.Replace does not.
+// request.
 func (r *Record) isCarriedBy(a *Attempt) bool {
 	if r.Noop {
 		return a.Noop
@@ -193,6 +193,7 @@ func (r *Record) isCarriedBy(a *Attempt) bool {
 	if r.Value != nil {
 		value = r.Value
 	}
+	// An attempt from before a Client.Replace has another payload.
 	sameTo := tx.To() == nil && r.To == nil || tx.To() != nil && r.To != nil && *tx.To() == *r.To
 	return sameTo && tx.Value().Cmp(value.ToBig()) == 0 && bytes.Equal(tx.Data(), r.Data) && a.Blobs == nil &&
 		slices.Equal(tx.SetCodeAuthorizations(), r.Authorizations)
@@ -206,18 +207,17 @@ func (r *Record) Newest() *Attempt {
 	return &r.Attempts[len(r.Attempts)-1]
 }
 
-// inFlight reports whether the request has a nonce but none of its attempts is in a
-// block.
+// inFlight reports whether the request has a nonce but is in no block.
 func (r *Record) inFlight() bool { return r.State == Prepared || r.State == Broadcast }
 
 // Open reports whether the request has a nonce and may still change: from Prepared
 // until it is Final, Failed, Superseded or Cancelled.
 func (r *Record) Open() bool { return r.State > Pending && !r.State.Terminal() }
 
-// isDelayed reports whether NotBefore lies in the future. A NotBefore more than
-// MaxRetry ahead is ignored, because it can only come from a worker whose clock was
-// ahead.
+// isDelayed reports whether the request must wait until NotBefore.
 func (r *Record) isDelayed(now time.Time) bool {
+	// A time more than MaxRetry ahead can only come from a worker whose clock was
+	// ahead.
 	return now.Before(r.NotBefore) && r.NotBefore.Sub(now) <= MaxRetry
 }
 
@@ -226,10 +226,10 @@ func (r *Record) madeByExecutor() bool {
 	return len(r.Key) > len(ownKeys) && r.Key[:len(ownKeys)] == ownKeys
 }
 
-// clone returns a copy with its own slice of attempts, so that a decision can
-// change the attempts before the change is stored.
+// clone returns a copy with its own slice of attempts.
 func (r *Record) clone() Record {
 	c := *r
+	// A decision changes the attempts of the copy before the change is stored.
 	c.Attempts = slices.Clone(r.Attempts)
 	return c
 }
@@ -250,8 +250,8 @@ func CheckRecord(r *Record) error {
 	return nil
 }
 
-// voidAttempts marks all attempts as void: they can never be mined, because their
-// nonce was used without a transaction.
+// voidAttempts marks all attempts as void, because something else has used their
+// nonce.
 func (r *Record) voidAttempts() {
 	for k := range r.Attempts {
 		r.Attempts[k].Void = true
@@ -259,13 +259,13 @@ func (r *Record) voidAttempts() {
 	}
 }
 
-// sendable returns the index of the attempt to send: the newest one that nodes have
-// not rejected, or simply the newest if they have rejected all.
+// sendable returns the index of the newest attempt that nodes have not rejected.
 func sendable(r *Record) int {
 	for k := len(r.Attempts) - 1; k >= 0; k-- {
 		if r.Attempts[k].Result != Rejected && !r.Attempts[k].Void {
 			return k
 		}
 	}
+	// If nodes have rejected all attempts, send the newest.
 	return len(r.Attempts) - 1
 }

@@ -7,11 +7,10 @@ import "time"
 // return the refusal of one node for bytes that another node has accepted.
 // Therefore no refusal takes the nonce from its request.
 
-// recordResult stores the result of a send in the attempt, and reports whether the
-// attempt changed. A node that accepted the attempt before probably still has it.
-// In that case recordResult ignores an unknown result, and a refusal because of a
-// missing nonce.
+// recordResult stores the result of a send, and reports whether the attempt
+// changed.
 func (a *Attempt) recordResult(now time.Time, s Sent) (changed bool) {
+	// A node that accepted the attempt before probably still has it.
 	if a.Result == Accepted && (s.Result == Unknown || s.Reason == ReasonNonceGap) {
 		return false
 	}
@@ -27,6 +26,7 @@ func (a *Attempt) recordResult(now time.Time, s Sent) (changed bool) {
 	case s.Result == Accepted:
 		a.Refusals = 0
 	case s.Result == Rejected && s.Reason.isAboutTransaction():
+		// Refusals counts only refusals in a row for the same reason.
 		if Classify(a.Why) != s.Reason {
 			a.Refusals = 0
 		}
@@ -38,24 +38,26 @@ func (a *Attempt) recordResult(now time.Time, s Sent) (changed bool) {
 	return changed
 }
 
-// isAboutTransaction reports whether the reason lies in the transaction itself. All
-// other reasons lie in the node's pool or in the account and may pass.
+// isAboutTransaction reports whether the reason lies in the transaction itself.
 func (r Reason) isAboutTransaction() bool {
+	// All other reasons lie in the node's pool or in the account, and may pass.
 	return r == ReasonUnderpriced || r == ReasonFeeCap || r == ReasonGasLimit || r == ReasonInvalid
 }
 
-// isFinalRefusal reports whether nodes will never accept the request in its
-// present form. If they refuse an estimated gas limit, the request first gets one
-// more try without the margin.
+// isFinalRefusal reports whether nodes will never accept the request in its present
+// form.
 func (r *Record) isFinalRefusal(reason Reason) bool {
+	// If nodes refuse an estimated gas limit, the request first gets one more try
+	// without the margin.
 	return reason == ReasonInvalid || reason == ReasonGasLimit && (r.Gas > 0 || r.overGasLimit() > 1)
 }
 
-// reasonToSignAgain returns the reason why the request must be signed again with
-// its nonce: nodes have refused the newest attempt several times in a row because
-// of its price or gas. It returns ReasonNone if there is no such reason.
+// reasonToSignAgain returns why the request must be signed again with its nonce, or
+// ReasonNone.
 func (r *Record) reasonToSignAgain() Reason {
 	a := r.Newest()
+	// A few refusals prove nothing, because another node may have accepted the
+	// transaction.
 	if a.Result != Rejected || a.Refusals < signAfter {
 		return ReasonNone
 	}
@@ -66,8 +68,7 @@ func (r *Record) reasonToSignAgain() Reason {
 	return ReasonNone
 }
 
-// allRejected reports whether nodes have rejected all attempts of the record. A new
-// attempt then need not pay more than an earlier one.
+// allRejected reports whether nodes have rejected all attempts of the record.
 func (r *Record) allRejected() bool {
 	for k := range r.Attempts {
 		if r.Attempts[k].Result != Rejected && !r.Attempts[k].Void {

@@ -5,27 +5,26 @@ import (
 	"time"
 )
 
-// postpone delays requests that cannot be estimated, paid for or signed now, so
-// that others go first. The delay equals the time that the request has already
-// waited, but is at least Config.Retry and at most one minute.
+// postpone delays requests that cannot be estimated, paid for or signed now.
 func (v *View) postpone(c *Rules, now time.Time, refused []Refusal) Batch {
 	b := v.Batch()
 	for _, f := range refused {
 		r := f.Record.clone()
+		// The delay equals the time that the request has waited so far, within
+		// Config.Retry and one minute, so that other requests go first.
 		r.Reason, r.NotBefore = f.Reason, now.Add(min(max(now.Sub(r.QueuedAt), c.Retry), MaxRetry))
 		b.Records = append(b.Records, r)
 	}
 	return b
 }
 
-// refuse fails requests that would revert, according to the node; nothing was
-// signed for them. If a transaction of the account was mined only a few blocks ago,
-// the node may have tried the request on an older state. The request is then only
-// delayed, and fails if it still reverts some blocks later.
+// refuse fails requests that would revert, according to the node.
 func (v *View) refuse(c *Rules, now time.Time, refused []Refusal) Batch {
 	var early []Refusal
 	b := v.Batch()
 	for _, f := range refused {
+		// The node may have tried the request on an older state. Then the request
+		// is only delayed.
 		if again, reason := v.revertMayBeStale(c, now, &f.Record); again {
 			early = append(early, Refusal{f.Record, reason})
 			continue
@@ -44,18 +43,21 @@ func (v *View) refuse(c *Rules, now time.Time, refused []Refusal) Batch {
 // the height at which the request first reverted.
 const askedAgain = "reverted at block %d, soon after a transaction of the account"
 
-// revertMayBeStale reports whether a revert may come from a node that is some
-// blocks behind, so that the gas must be estimated again. reason is the request's
-// Reason until then. On a chain that makes no new blocks, a revert counts once
-// Fees.StallTimeout has passed since the request was queued.
+// revertMayBeStale reports whether the node may have tried the request on an old
+// state.
 func (v *View) revertMayBeStale(c *Rules, now time.Time, r *Record) (again bool, reason string) {
 	var first uint64
 	_, err := fmt.Sscanf(r.Reason, askedAgain, &first)
 	switch {
+	// No transaction of the account was mined in the last few blocks, so the node's
+	// state is new enough.
 	case v.mined == 0 || v.LastLook.Number > v.mined+nodeLag:
 		return false, ""
+	// This is the first revert, and the request's Reason remembers its height.
 	case err != nil:
 		return true, fmt.Sprintf(askedAgain, v.LastLook.Number)
 	}
+	// The request fails if it still reverts some blocks later. On a chain that
+	// makes no new blocks, it fails after Fees.StallTimeout.
 	return v.LastLook.Number <= first+nodeLag && now.Sub(r.QueuedAt) < c.Fees.StallTimeout, r.Reason
 }

@@ -126,10 +126,10 @@ type Request struct {
 	// accepted the requests. The default is 0.
 	Priority int32 `json:"priority,omitempty"`
 	// Group names a sequence of requests that depend on each other; empty means
-	// none. They get their nonces in the order of acceptance, so give all of them
-	// the same priority. A request whose gas must be estimated waits until all
-	// earlier members of its group are mined, because their effects may change the
-	// estimate.
+	// none. The requests of a group get their nonces in the order of acceptance, so
+	// give all of them the same priority. A request whose gas must be estimated
+	// waits until all earlier members of its group are mined, because their effects
+	// may change the estimate.
 	Group string `json:"group,omitempty"`
 	// Deadline is the time after which a request without a nonce fails; zero means
 	// never. A request that already has a nonce goes on. The year must be from 0 to

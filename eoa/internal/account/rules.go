@@ -21,9 +21,9 @@ type Rules struct {
 	// requests; otherwise MaxUnsure does. The default is 100.
 	MaxInFlight int
 	// MaxUnsure replaces MaxInFlight while it is uncertain whether a node has all
-	// requests in flight; 1 to 2^20. If the node lacks one of them, it keeps only
-	// a few transactions behind the gap: 64 in go-ethereum, which is the default.
-	// A value above MaxInFlight has no effect.
+	// requests in flight; 1 to 2^20. A node that lacks one of these requests keeps
+	// only a few transactions behind the gap: 64 in go-ethereum, which is the
+	// default. A value above MaxInFlight has no effect.
 	MaxUnsure int
 	// Batch is the maximum number of requests that are signed, stored and sent together; 1 to
 	// 1000. The default is 100.
@@ -52,9 +52,9 @@ type Rules struct {
 	// account's code, if it has any, creates no contracts. A transaction of the
 	// account that the store does not know then proves that the store has lost
 	// writes. The account stops with ErrStoreRolledBack, even if no process
-	// remembers the lost writes. It also stops if the store knows nothing of an
-	// account that has transactions. If these were sent before the account was used
-	// with this store, call [Client.Resume].
+	// remembers the lost writes. The account also stops if it has transactions on
+	// the chain and the store knows nothing of the account. If these transactions
+	// were sent before the account was used with this store, call [Client.Resume].
 	//
 	// Even if Exclusive is false, the promise is assumed for a store that may lose
 	// writes ([Loaded.MayLose]), such as Redis, unless Config.SharedKey is set. The
@@ -105,10 +105,10 @@ const (
 	// MaxRetry is the longest wait after failures; see Rules.Retry.
 	MaxRetry = time.Minute
 	// signAfter is how often in a row nodes must refuse a transaction for its price
-	// or gas before it is signed again with the same nonce. giveUpAfter is how
-	// often they must refuse it for good before a no-op is signed for its nonce.
-	// One refusal is not enough, because a gateway may return the refusal of one
-	// node for bytes that another node has accepted.
+	// or gas before the executor signs it again with the same nonce. giveUpAfter is
+	// how often in a row they must refuse it for good before the executor signs a
+	// no-op for its nonce. One refusal is not enough, because a gateway may return
+	// the refusal of one node for bytes that another node has accepted.
 	signAfter, giveUpAfter = 3, 6
 	// refusedBump is by how many percent the price of a refused transaction is
 	// raised. maxVoid is how many void attempts a record keeps.

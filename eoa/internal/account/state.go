@@ -50,7 +50,8 @@ var stateNames = [numStates]string{"pending", "prepared", "broadcast", "mined", 
 func (s State) Terminal() bool { return s >= Final }
 
 // nextStates lists the states that may follow each state. A reorg that removes the
-// block takes a request from Mined or Confirmed back to Broadcast.
+// block takes a request from Mined or Confirmed back to Broadcast. A request goes
+// back to Pending only if its nonce was used without a transaction.
 var nextStates = [numStates][]State{
 	Pending:   {Prepared, Failed, Cancelled},
 	Prepared:  {Broadcast, Pending, Mined, Superseded, Cancelled},
@@ -59,8 +60,7 @@ var nextStates = [numStates][]State{
 	Confirmed: {Final, Broadcast, Failed, Cancelled},
 }
 
-// canBecome reports whether a request may go from state s to next. A request may go
-// back to Pending only if its nonce was used without a transaction.
+// canBecome reports whether a request may go from state s to next.
 func (s State) canBecome(next State) bool {
 	if s >= numStates {
 		return false

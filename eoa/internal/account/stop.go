@@ -41,9 +41,9 @@ func (s *Stop) Err() error {
 	return fmt.Errorf("%w: %w: %s", ErrStopped, ErrOtherChain, s.Reason)
 }
 
-// stop stops the account and adds an event about it. If the account is already
-// stopped, the first cause stays.
+// stop stops the account and adds an event about it.
 func (b *Batch) stop(now time.Time, cause Cause, reason string) {
+	// If the account is already stopped, the first cause stays.
 	if b.Head.Stop.Cause == CauseNone {
 		b.Head.Stop = Stop{Cause: cause, At: now, Reason: reason}
 		b.Events = append(b.Events, Event{Kind: EventStopped, At: now, Nonce: b.Head.Next, Reason: b.Head.Stop.Err().Error()})
@@ -57,42 +57,45 @@ func (v *View) StopRolledBack(now time.Time, evidence string) Batch {
 	return b
 }
 
-// resume lets a stopped account go on as if it were new: the next Look sets the
-// next nonce behind all transactions that the node knows. If the node was on
-// another chain, the counts of that chain are forgotten. An operator may also
-// resume an account before its first Look, to confirm that its earlier transactions
-// were sent without this store.
+// resume lets a stopped account go on as if it were new.
 func (b *Batch) resume(now time.Time) {
+	// An operator may also resume an account before its first Look, to confirm that
+	// its earlier transactions were sent without this store.
 	if b.Head.Stop.Cause == CauseNone && b.Head.Started {
 		return
 	}
 	if b.Head.Stop.Cause == CauseOtherChain {
+		// Forget the counts of the other chain.
 		b.Head.Floor, b.Head.Count = 0, 0
 	}
+	// Started is false, so that the next Look sets the next nonce behind all
+	// transactions that the node knows.
 	b.Head.Stop, b.Head.BelowSince, b.Head.AheadSince, b.Head.Started = Stop{}, time.Time{}, time.Time{}, false
 	b.Head.Resumes++
 	b.Head.Accepted = max(b.Head.Accepted, b.Head.Next)
 	b.Events = append(b.Events, Event{Kind: EventResumed, At: now, Nonce: b.Head.Next})
 }
 
-// findUnknownUse stops an exclusive account if the chain shows more used nonces
-// than the store knows, because the store must then have lost writes. This includes
-// a store that knows nothing of the account, because it may have lost everything.
-// After a resume, the first trusted Look is accepted.
+// findUnknownUse stops an exclusive account if the chain has transactions unknown
+// to the store.
 func (v *View) findUnknownUse(b *Batch, c *Rules, now time.Time, used uint64) {
 	switch {
 	case used <= max(b.Head.Next, b.Head.Accepted):
+	// The store knew the account, but has lost writes.
 	case b.Head.Started:
 		b.unknownUse(c, now, fmt.Sprintf("the node has %d transactions of the account, and the store has assigned %d nonces", used, b.Head.Next))
+	// The store may have lost everything that it knew. After a resume, the first
+	// trusted Look is accepted.
 	case b.Head.Resumes == 0:
 		b.unknownUse(c, now, fmt.Sprintf("the node has %d transactions of the account, and the store knows nothing of the account; if they were not sent with this store, resume the account", used))
 	}
 }
 
-// unknownUse stops the account if only this store's executors may sign for it. The
-// chain has a transaction of the account that the store does not know, so the store
-// must have lost writes. evidence describes that transaction for the operator.
+// unknownUse stops an exclusive account that has a transaction unknown to the
+// store.
 func (b *Batch) unknownUse(c *Rules, now time.Time, evidence string) {
+	// Only executors of this store sign for the account, so the store must have
+	// lost writes.
 	if c.Exclusive {
 		b.stop(now, CauseRolledBack, evidence)
 	}

@@ -9,10 +9,10 @@ import (
 )
 
 // View is an account as its worker sees it: the state in the store, and notes that
-// only this worker has. Its methods are the decisions. A View has no clock and
-// calls nothing, so that the same calls always give the same results. A decision
-// returns a [Batch]; the worker writes it to the store and passes it to Apply. A
-// View is not safe for concurrent use.
+// only this worker has. Its methods make the decisions. A decision returns a
+// [Batch], which the worker writes to the store and then passes to Apply. A View
+// has no clock and calls nothing, so that the same calls always give the same
+// results. A View is not safe for concurrent use.
 //
 // A crash may lose everything in a View that was not loaded from the store. A new
 // View of the same account then makes the same decisions or waits longer. In
@@ -26,9 +26,9 @@ type View struct {
 	// nonce.
 	Open []Record
 
-	// sent remembers, by record id, the last send of the newest attempt. From
-	// earlier workers it knows only the sends that a node accepted, because only
-	// these are stored.
+	// sent remembers, by record id, the last send of the newest attempt. After a
+	// restart it has only the sends that a node accepted, because only these are
+	// stored.
 	sent map[uint64]sending
 	// Asking contains the ids of the records whose gas the node has been asked to
 	// estimate, until it answers. Choose leaves these records out.
@@ -37,9 +37,8 @@ type View struct {
 	// LastLook is the last Look that was trusted and applied to the records; nil
 	// before the first one.
 	LastLook *Look
-	// height is the greatest height of any report (Look) on which a decision was
-	// made. It includes decisions of earlier workers, as far as records show them.
-	// A report with a lower height is outdated.
+	// height is the greatest block height of any Look that was acted on. A Look
+	// with a lower height is outdated.
 	height uint64
 	// VerifiedAt is the newest block height at which all mined records were known
 	// to be on the chain; 0 means that none is known. [Handle.Wait] measures
@@ -50,8 +49,7 @@ type View struct {
 	mined uint64
 
 	// laggingSince is when the node began to report older blocks than before, and
-	// laggingAt is when it last did so; zero if it does not. See Head.BelowSince
-	// for the same in transaction counts.
+	// laggingAt is when it last did so; zero if it does not.
 	laggingSince, laggingAt time.Time
 	// Quiet is the end of the wait that the node requested; zero if it requested
 	// none.
@@ -59,9 +57,8 @@ type View struct {
 	unpaid  unpaid  // first request that the balance did not cover; zero: none
 	waiting Refusal // last request that waits for its own price or gas; zero: none
 	// proven are the prices of the last transaction that was mined only after a
-	// bump. Transactions behind it that pay less would probably stall one after the
-	// other, so their prices are raised at once. proven is zero again after a
-	// cheaper transaction was mined.
+	// bump. Transactions behind it that pay less are raised at once, because they
+	// would probably stall too.
 	proven Fees
 	// PoolBlocked means that the last Choose met a request that nodes have no room
 	// for: the account's transactions in flight fill the pool, or they are in the
@@ -161,9 +158,9 @@ func (v *View) isTaken(nonce uint64) bool {
 	return found
 }
 
-// find returns the index in Open of the record with the nonce. If there is none,
-// it returns the index of the first record with a higher nonce, and false.
+// find returns the index in Open of the record with the nonce.
 func (v *View) find(nonce uint64) (at int, found bool) {
+	// If there is none, at is the index of the first record with a higher nonce.
 	return slices.BinarySearchFunc(v.Open, nonce, func(o Record, n uint64) int { return cmp.Compare(o.Nonce, n) })
 }
 

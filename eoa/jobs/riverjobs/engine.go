@@ -101,9 +101,10 @@ func (e *Engine) Wake(ctx context.Context, a eoa.Account) error {
 	return nil
 }
 
-// transact runs f in a transaction at isolation level Read Committed, whatever the
-// database's default is, because each statement must see all earlier commits.
+// transact runs f in a transaction at isolation level Read Committed.
 func (e *Engine) transact(ctx context.Context, f func(pgx.Tx) error) error {
+	// Each statement must see all earlier commits, whatever the database's default
+	// is.
 	return pgx.BeginTxFunc(ctx, e.pool, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, f)
 }
 
@@ -129,10 +130,10 @@ func (e *Engine) Run(ctx context.Context) error {
 	}
 }
 
-// sweep wakes the accounts that the store reports as due. These include accounts
-// whose wake-up is missing and accounts whose job was discarded.
+// sweep wakes the accounts that the store reports as due.
 func (e *Engine) sweep(ctx context.Context) error {
 	due, err := e.store.Due(ctx, e.cfg.Jobs.Executor.Now(), page)
+	// These include accounts whose wake-up is missing or whose job was discarded.
 	for _, a := range due {
 		err = errors.Join(err, e.Wake(ctx, a))
 	}

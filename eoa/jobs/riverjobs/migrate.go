@@ -46,10 +46,10 @@ func Migrate(ctx context.Context, pool *pgxpool.Pool, schema string) error {
 	return nil
 }
 
-// migrateOnce updates the tables to the next version, and returns false if there
-// was none. Other processes that migrate the same schema wait until the transaction
-// ends, and then see its result.
+// migrateOnce updates the tables to the next version, or returns false.
 func migrateOnce(ctx context.Context, tx pgx.Tx, m *rivermigrate.Migrator[pgx.Tx], schema string) (more bool, err error) {
+	// Other processes that migrate the same schema wait here until the transaction
+	// ends, and then see its result.
 	if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", "riverjobs "+schema); err != nil {
 		return false, err
 	}
@@ -77,10 +77,10 @@ const maxSchema = 63 - 1 - 16
 
 var schemaName = regexp.MustCompile("^[a-zA-Z_][a-zA-Z0-9_]*$")
 
-// checkSchema returns an error that wraps eoa.ErrInvalidConfig if River would
-// refuse the name of the schema. River itself checks the name only when an engine
-// is created, after Migrate has already created the tables.
+// checkSchema returns an error if River would refuse the name of the schema.
 func checkSchema(schema string) error {
+	// River itself checks the name only when an engine is created, after Migrate
+	// has created the tables.
 	if len(schema) > maxSchema || !schemaName.MatchString(schema) {
 		return fmt.Errorf("%w: Schema is %q, want 1 to %d letters, digits and underscores, and no digit first", eoa.ErrInvalidConfig, schema, maxSchema)
 	}

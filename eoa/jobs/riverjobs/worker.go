@@ -35,19 +35,19 @@ type worker struct {
 	runner *jobs.Runner
 }
 
-// Work works on the account of a job. It returns nil only after it has committed
-// the end of the job itself, because River would end the job without checking the
-// wake version.
+// Work works on the account of a job until nothing is due.
 func (w *worker) Work(ctx context.Context, job *river.Job[step]) error {
 	return w.runner.Run(ctx, job.Args.Step, func(ctx context.Context, next time.Time, unchanged func(context.Context) error) error {
+		// This transaction ends the job. Work must not return nil without it,
+		// because River would then end the job without checking the wake version.
 		return w.engine.transact(ctx, func(tx pgx.Tx) error { return w.suspend(ctx, tx, job, next, unchanged) })
 	})
 }
 
-// suspend ends the job and inserts the account's next job in one transaction. The
-// first statement locks the job, so that a concurrent Engine.Wake waits for the end
-// of the transaction, and then wakes or inserts the next job.
+// suspend ends the job and inserts the account's next job in one transaction.
 func (w *worker) suspend(ctx context.Context, tx pgx.Tx, job *river.Job[step], next time.Time, unchanged func(context.Context) error) error {
+	// This locks the job, so that a concurrent Engine.Wake waits for the end of the
+	// transaction, and then wakes or inserts the next job.
 	ended, err := river.JobCompleteTx[*riverpgxv5.Driver](ctx, tx, job)
 	if err != nil {
 		return fmt.Errorf("riverjobs: ending job %d: %w", job.ID, err)

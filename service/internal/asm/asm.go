@@ -83,9 +83,10 @@ func Assemble(calls map[string]uint64, sources ...Source) ([]byte, error) {
 	return blob, nil
 }
 
-// statement processes one line: a constant, the beginning of a section, or a label
-// that may be followed by data or an instruction.
+// statement processes one line of a source.
 func (a *assembler) statement(text string) error {
+	// The line is a constant, the beginning of a section, or a label with data or
+	// an instruction.
 	if name, value, constant := strings.Cut(text, "="); constant {
 		if a.pass > lastData {
 			return nil
@@ -114,12 +115,13 @@ func (a *assembler) statement(text string) error {
 	return a.datum(label, operator, operands)
 }
 
-// define gives a name its value. Each pass defines all names again, so a name that
-// occurs twice in the same pass is an error.
+// define gives a name its value.
 func define[V any](a *assembler, values map[string]V, name string, value V) error {
 	switch {
 	case name == "" || strings.ContainsAny(name, " \t\""):
 		return fmt.Errorf("%q is not a name", name)
+	// Each pass defines all names again, so only a name that occurs twice in one
+	// pass is an error.
 	case a.defined[name]:
 		return fmt.Errorf("%s is defined twice", name)
 	}
@@ -175,7 +177,6 @@ func (a *assembler) datum(label, operator string, operands []string) error {
 const firstArgument = 7
 
 // instruction appends the machine instructions for a statement of the code section.
-// Most statements are one instruction; a call with arguments is several.
 func (a *assembler) instruction(label, name string, operands []string) error {
 	if label != "" {
 		if len(a.code) > 0 && !a.ended {
@@ -187,6 +188,7 @@ func (a *assembler) instruction(label, name string, operands []string) error {
 	}
 	switch {
 	case name == "call" && len(operands) >= 2:
+		// A call with arguments is several instructions.
 		for i, argument := range operands[2:] {
 			if err := a.encode("load_imm", fmt.Sprintf("r%d", firstArgument+i), argument); err != nil {
 				return err
@@ -261,8 +263,7 @@ func (a *assembler) encode(name string, operands ...string) error {
 	return nil
 }
 
-// operand returns the bytes of one operand. at is the offset of the instruction,
-// from which jumps are counted.
+// operand returns the bytes of one operand.
 func (a *assembler) operand(kind rune, text string, at int) ([]byte, error) {
 	switch kind {
 	case 'n':
@@ -280,6 +281,7 @@ func (a *assembler) operand(kind rune, text string, at int) ([]byte, error) {
 	case 't':
 		offset, err := strconv.ParseInt(text, 0, 32)
 		if target, known := a.labels[text]; known {
+			// at is the offset of the instruction, from which jumps are counted.
 			offset = int64(target - at)
 		} else if err != nil && a.pass == lastCode {
 			return nil, fmt.Errorf("no label %s", text)
@@ -294,10 +296,10 @@ func (a *assembler) operand(kind rune, text string, at int) ([]byte, error) {
 	return []byte{byte(r)}, nil
 }
 
-// shortest encodes a number in as few bytes as possible. The machine extends the
-// sign when it decodes them.
+// shortest encodes a number in as few bytes as possible.
 func shortest(v int64) []byte {
 	size := 0
+	// The machine extends the sign when it decodes the bytes.
 	for unused := 64; v<<unused>>unused != v; unused -= 8 {
 		size++
 	}
@@ -307,8 +309,7 @@ func shortest(v int64) []byte {
 // spaced puts a space before each + and -, so that a sum splits into terms.
 var spaced = strings.NewReplacer(" ", "", "+", " +", "-", " -")
 
-// value computes a sum of numbers and symbols. Numbers up to 2^64-1 are allowed and
-// wrap around.
+// value computes a sum of numbers and symbols.
 func (a *assembler) value(text string) (sum int64, err error) {
 	terms := strings.Fields(spaced.Replace(text))
 	if len(terms) == 0 {
@@ -318,6 +319,7 @@ func (a *assembler) value(text string) (sum int64, err error) {
 		name := strings.TrimLeft(term, "+-")
 		value, known := a.symbols[name]
 		if !known {
+			// Numbers up to 2^64-1 are allowed and wrap around.
 			n, err := strconv.ParseUint(name, 0, 64)
 			if err != nil {
 				return 0, fmt.Errorf("%w: no symbol %q", errOperands, name)
@@ -335,11 +337,12 @@ func (a *assembler) value(text string) (sum int64, err error) {
 // tableEntry is the size of an entry in the jump table, in bytes.
 const tableEntry = 2
 
-// blob encodes the program. Whole pages of zeros at the end of the writable data
-// are not stored but declared as zero pages.
+// blob encodes the program.
 func (a *assembler) blob() []byte {
 	const page = 1 << 12
 	ro, all := a.data[".ro"], a.data[".rw"]
+	// Whole pages of zeros at the end of the writable data are declared instead of
+	// stored.
 	rw := []byte(strings.TrimRight(string(all), "\x00"))
 	pages := (len(all)+page-1)/page - (len(rw)+page-1)/page
 	out := appendLittle(nil, len(ro), 3)

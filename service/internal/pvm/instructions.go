@@ -125,9 +125,9 @@ func branchImmediate(holds func(a, b uint64) bool) func(*Machine, operands) {
 	}
 }
 
-// load reads bytes of the memory into a register, and store writes the low bytes of
-// a register to the memory. Both use the low 32 bits of the address.
+// load reads size bytes of the memory into a register.
 func (m *Machine) load(register int, address, size uint64) {
+	// load and store use the low 32 bits of the address.
 	from, ok := m.Read(uint64(uint32(address)), size)
 	if !ok {
 		m.status = Panicked

@@ -96,8 +96,7 @@ func (m *Machine) step() {
 	s.effect(m, s.operands)
 }
 
-// branch jumps by an offset from the current instruction. The program panics if no
-// basic block begins there.
+// branch jumps by an offset from the current instruction.
 func (m *Machine) branch(offset uint64) { m.goTo(uint64(m.at) + offset) }
 
 func (m *Machine) goTo(target uint64) {
@@ -108,9 +107,9 @@ func (m *Machine) goTo(target uint64) {
 	m.next = int(target)
 }
 
-// jumpIndirect continues at the address in an entry of the jump table. The entries
-// have the addresses 2, 4, 6 and so on. The address haltAddress halts the program.
+// jumpIndirect continues at the address in an entry of the jump table.
 func (m *Machine) jumpIndirect(address uint32) {
+	// The entries have the addresses 2, 4, 6 and so on.
 	entry := int(address/2) - 1
 	switch {
 	case address == haltAddress:

@@ -31,8 +31,7 @@ type region struct {
 	writable bool
 }
 
-// newMemory returns the memory with which a program starts. An access outside its
-// regions fails.
+// newMemory returns the memory with which a program starts.
 func newMemory(p *Program, arguments []byte) []region {
 	pages := func(data []byte, more int) []byte {
 		size := int(roundUp(len(data), pageSize)) + int(roundUp(more, pageSize))

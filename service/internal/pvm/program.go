@@ -59,8 +59,7 @@ func little(raw []byte) int {
 	return int(binary.LittleEndian.Uint64(padded[:]))
 }
 
-// loadCode decodes the jump table, the instructions, and the mask that marks where
-// instructions begin (GP A.2).
+// loadCode decodes the jump table, the instructions, and their mask (GP A.2).
 func (p *Program) loadCode(raw []byte) error {
 	entries, raw, err := codec.DecodeNatural(raw)
 	if err != nil {
@@ -84,6 +83,7 @@ func (p *Program) loadCode(raw []byte) error {
 		p.table, raw = append(p.table, uint32(little(raw[:size]))), raw[size:]
 	}
 	p.code = raw[:length]
+	// The mask marks where instructions begin.
 	p.begins = make([]bool, length)
 	for i := range p.begins {
 		p.begins[i] = raw[int(length)+i/8]>>(i%8)&1 == 1
@@ -104,8 +104,7 @@ type step struct {
 	next     int // offset of the following instruction
 }
 
-// decode returns the instruction at an offset. It returns trap if the opcode is
-// unknown.
+// decode returns the instruction at an offset; an unknown opcode is a trap.
 func (p *Program) decode(at int) step {
 	instruction := table[p.code[at]]
 	if instruction == nil {
@@ -115,10 +114,9 @@ func (p *Program) decode(at int) step {
 	return step{instruction.effect, instruction.Shape.decode(p.argument(at), skip), at + 1 + skip}
 }
 
-// findBlocks marks the offsets at which basic blocks begin, which jumps may reach:
-// offset 0, and the offset after each instruction that ends a block. The last such
-// offset can be behind the code.
+// findBlocks marks the offsets at which basic blocks begin, which jumps may reach.
 func (p *Program) findBlocks() {
+	// The last block can begin behind the code.
 	p.blocks = make([]bool, len(p.code)+maxSkip+1)
 	p.blocks[0] = true
 	for at, begins := range p.begins {
@@ -131,8 +129,7 @@ func (p *Program) findBlocks() {
 // maxSkip is the maximum number of bytes that an instruction has after its opcode.
 const maxSkip = 24
 
-// skip returns the number of bytes between the opcode at an offset and the next
-// instruction.
+// skip returns the number of bytes between an opcode and the next instruction.
 func (p *Program) skip(at int) int {
 	n := 0
 	for n < maxSkip && at+1+n < len(p.code) && !p.begins[at+1+n] {

@@ -25,8 +25,7 @@ type operands struct {
 	x, y    uint64
 }
 
-// decode decodes the operands of an instruction that has skip bytes after its
-// opcode.
+// decode decodes the operands of an instruction with skip bytes after its opcode.
 func (s Shape) decode(raw [12]byte, skip int) (o operands) {
 	low, high := min(12, int(raw[0]%16)), min(12, int(raw[0]/16))
 	switch s {
@@ -47,8 +46,7 @@ func (s Shape) decode(raw [12]byte, skip int) (o operands) {
 	return o
 }
 
-// signed decodes a little-endian number and extends its sign. It reads length
-// bytes, but at least 0 and at most 4.
+// signed decodes a little-endian number and extends its sign.
 func signed(raw []byte, length int) uint64 {
 	length = max(0, min(4, length))
 	shift := 64 - 8*length
