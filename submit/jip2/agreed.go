@@ -64,8 +64,15 @@ func agreed(ctx context.Context, note func(error), moves bool, ask func(context.
 		return first, fmt.Errorf("%w: only one of %d answers names block %s of slot %d, and the others are errors: %v", submit.ErrContradiction,
 			2*mostRounds, jamq.HeaderHash(first.HeaderHash), first.Slot, refused)
 	}
-	return named[0], contradiction(named[0], named[1])
+	return named[0], &disagreement{named}
 }
+
+// disagreement is the error if each answer of the node names another block.
+type disagreement struct{ named []BlockDescriptor } // at least two, the newest first
+
+func (e *disagreement) Error() string { return contradiction(e.named[0], e.named[1]).Error() }
+
+func (e *disagreement) Unwrap() error { return submit.ErrContradiction }
 
 // contradiction returns the error of two different answers to one question.
 func contradiction(a, b BlockDescriptor) error {

@@ -41,11 +41,11 @@
 //
 // This can delay a new version of a package, but it never allows one too early.
 //
-// JIP-2 serves no headers with which an answer could be verified. The feed therefore requests each
-// block until two answers agree. A gateway with several nodes behind it, some of which are late, is
-// followed too, but the feed is behind it by more slots. If the node contradicts the
-// delivered blocks for longer than FeedConfig.LostAfter slots, Follow returns an error: see
-// ErrHistoryLost.
+// JIP-2 serves no headers with which an answer could be verified. The feed therefore asks for each
+// block, and about each change of a package, until two answers agree. A gateway with several nodes
+// behind it, some of which are late, is followed too, but the feed is behind it by more slots. If
+// the node contradicts the delivered blocks for longer than FeedConfig.LostAfter slots, Follow
+// returns an error: see ErrHistoryLost.
 //
 // Behind a slow proxy, the chain can grow faster than the feed can fetch one parent after the
 // other. While Follow runs, the feed therefore begins to fetch the ancestors of a head as soon as

@@ -8,9 +8,10 @@ import (
 
 // stage is how far a package has come on one chain. JIP-2 serves no blocks, so this
 // file derives the stages from the node's answers about the package after
-// consecutive blocks. If answers are missing or contradict each other, it chooses
-// the interpretation in which the package stays alive longest, because a new
-// version of the package may come late but must never come too early.
+// consecutive blocks. If answers are missing, it chooses the interpretation in which
+// the package stays alive longest, because a new version of the package may come
+// late but must never come too early. An answer that changes the stage counts only
+// if the node gives it twice: see Feed.confirm.
 type stage uint8
 
 const (
@@ -20,6 +21,11 @@ const (
 	lost            // reported, but it can no longer become available
 	taken           // accumulated by its service
 )
+
+// String returns the stage in words, for errors.
+func (s stage) String() string {
+	return [...]string{"not reported", "reported", "available", "lost", "accumulated"}[s]
+}
 
 // fate is the state of a package on the chain that ends in a given block.
 type fate struct {
@@ -39,6 +45,8 @@ type answer struct {
 	// answer for a later block shows that the service had accumulated the package
 	// by then; see earlier.
 	takenLater bool
+	// confirmed is true if the node has given the answer twice: see Feed.confirm.
+	confirmed bool
 }
 
 // shown contains what a block did to a package according to the node's answers.

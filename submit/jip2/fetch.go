@@ -72,6 +72,9 @@ func (f *Feed) fetch(ctx context.Context, head BlockDescriptor) ([]step, error) 
 	if err := f.learnAll(ctx, steps, packages); err != nil {
 		return nil, err
 	}
+	if err := f.confirm(ctx, steps, packages); err != nil {
+		return nil, err
+	}
 	infer(steps, packages)
 	return steps, nil
 }
@@ -282,12 +285,17 @@ func (f *Feed) packages() map[jamq.PackageHash]watched {
 	return maps.Clone(f.watched)
 }
 
+// packagesAtOnce returns about how many packages the feed asks at the same time.
+func (f *Feed) packagesAtOnce() int {
+	const perBlock = 8
+	return perBlock * f.blocksAtOnce()
+}
+
 // ask requests the node's answer about each package after a block.
 func (f *Feed) ask(ctx context.Context, block jamq.HeaderHash, packages map[jamq.PackageHash]watched) (map[jamq.PackageHash]*answer, error) {
-	const packagesAtOnce = 8
 	order := slices.Collect(maps.Keys(packages))
 	answers := make([]*answer, len(order))
-	err := someAtOnce(len(order), func() int { return packagesAtOnce * f.blocksAtOnce() }, func(i int) (err error) {
+	err := someAtOnce(len(order), f.packagesAtOnce, func(i int) (err error) {
 		answers[i], err = f.askOne(ctx, block, order[i], packages[order[i]])
 		return err
 	})

@@ -133,11 +133,11 @@ func (f *Feed) agree() {
 func (f *Feed) askHeads(ctx context.Context) (final, best BlockDescriptor, err error) {
 	var asking errgroup.Group
 	asking.Go(func() (err error) {
-		final, err = agreed(ctx, f.loop.NoteContradiction, true, f.client.FinalizedBlock)
+		final, err = f.askHead(ctx, f.client.FinalizedBlock)
 		return err
 	})
 	asking.Go(func() (err error) {
-		best, err = agreed(ctx, f.loop.NoteContradiction, true, f.client.BestBlock)
+		best, err = f.askHead(ctx, f.client.BestBlock)
 		return err
 	})
 	err = asking.Wait()
@@ -261,8 +261,8 @@ func (f *Feed) build(s *step) (*node, jamq.Block) {
 	order := slices.SortedFunc(maps.Keys(s.answers), jamq.PackageHash.Compare)
 	for _, pkg := range order {
 		before := parent.Note[pkg]
-		if status := &s.answers[pkg].status; before.stage != unseen && status.Reportable != nil {
-			f.loop.NoteContradiction(fmt.Errorf("%w: package %s is %s at block %s, and was reported before", submit.ErrContradiction, pkg, status, n.Hash))
+		if a := s.answers[pkg]; before.contradicts(a) {
+			f.loop.NoteContradiction(fmt.Errorf("%w: package %s is %s (accumulated: %t) at block %s, and was %s before", submit.ErrContradiction, pkg, &a.status, a.taken, n.Hash, before.stage))
 		}
 		at := packages[pkg].anchor
 		if at == nil { // may have been delivered since

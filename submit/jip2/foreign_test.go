@@ -28,6 +28,9 @@ type foreignNode struct {
 	answer func(method string, params []json.RawMessage) string
 	// late, if not nil, returns how long the answer to a method takes.
 	late func(method string) time.Duration
+	// queued is true if that time passes before the node answers, so that the answer is true when
+	// it arrives and not when the request arrived.
+	queued bool
 	// heard has the messages of the client that are no calls.
 	heard chan string
 }
@@ -72,8 +75,14 @@ func (n *foreignNode) talk(ws *websocket.Conn) {
 			if err != nil {
 				return
 			}
-			text, took := n.reply(raw), n.delay(raw)
+			took, text := n.delay(raw), ""
+			if !n.queued || took == 0 {
+				text = n.reply(raw)
+			}
 			answer := func() {
+				if n.queued && took > 0 {
+					text = n.reply(raw)
+				}
 				select {
 				case requests <- text:
 				case <-gone:

@@ -1,0 +1,129 @@
+package jip2
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/jamq/jamq"
+	"github.com/jamq/jamq/submit"
+)
+
+// facts are the parts of an answer about a package that decide its fate. They are
+// comparable, so that two answers can be compared with ==.
+type facts struct {
+	reportable, ready, failed, taken bool
+	report                           Reported
+	readyIn                          BlockDescriptor
+}
+
+func (a *answer) facts() facts {
+	out := facts{reportable: a.status.Reportable != nil, failed: a.status.Failed != nil, taken: a.taken}
+	if r := a.status.report(); r != nil {
+		out.report = *r
+	}
+	if r := a.status.Ready; r != nil {
+		out.ready, out.readyIn = true, r.ReadyIn
+	}
+	return out
+}
+
+// doubtful is an answer that changes the fate of a package, and that the node has
+// given only once. One wrong answer could make a live package look dead or
+// accumulated.
+type doubtful struct {
+	step *step
+	pkg  jamq.PackageHash
+}
+
+// confirm asks the node again about each doubtful answer in steps, and replaces it by
+// the answer that the node has given twice.
+func (f *Feed) confirm(ctx context.Context, steps []step, packages map[jamq.PackageHash]watched) error {
+	var all []doubtful
+	for i := range steps {
+		for pkg, a := range steps[i].answers {
+			if w := packages[pkg]; !a.confirmed && f.changesFate(steps, i, pkg, &w) {
+				all = append(all, doubtful{&steps[i], pkg})
+			}
+		}
+	}
+	return someAtOnce(len(all), f.packagesAtOnce, func(i int) error {
+		return f.confirmOne(ctx, &all[i], packages[all[i].pkg])
+	})
+}
+
+// changesFate reports whether the answer after block i changes what is known about a
+// package.
+func (f *Feed) changesFate(steps []step, i int, pkg jamq.PackageHash, w *watched) bool {
+	a, parent := steps[i].answers[pkg], f.tree.Get(steps[0].parent)
+	at := w.anchor
+	if at == nil { // may have been delivered since
+		at = f.tree.Get(w.context.Anchor)
+	}
+	// In this block the anchor expires, so a package that is not reported is dead.
+	if at != nil && parent.Height+uint64(i)+1 == at.Height+uint64(f.spec.RecentHistory) && a.status.report() == nil {
+		return true
+	}
+	if i > 0 {
+		// infer derives the answers for older blocks from this one, if they are missing.
+		before := steps[i-1].answers[pkg]
+		return before == nil || before.facts() != a.facts()
+	}
+	before := parent.Note[pkg]
+	after, _ := before.next(&f.spec, steps[0].Slot, false, a)
+	return before != after
+}
+
+// confirmOne asks about one package after one block until two answers are equal.
+func (f *Feed) confirmOne(ctx context.Context, d *doubtful, w watched) error {
+	hash := jamq.HeaderHash(d.step.HeaderHash)
+	answers := []*answer{d.step.answers[d.pkg]}
+	for range 2*mostRounds - 1 {
+		again, err := f.askOne(ctx, hash, d.pkg, w)
+		if refused := new(Error); errors.As(err, &refused) {
+			// The node has forgotten the state. The next attempt infers the answer.
+			f.forget(d.step.BlockDescriptor)
+			return fmt.Errorf("the node no longer has the state of block %s of slot %d: %w", hash, d.step.Slot, err)
+		}
+		if err != nil {
+			return err
+		}
+		for _, earlier := range answers {
+			if earlier.facts() != again.facts() {
+				continue
+			}
+			for _, other := range answers {
+				if other.facts() != again.facts() {
+					f.loop.NoteContradiction(differ(d, other, again))
+				}
+			}
+			again.confirmed = true
+			*d.step.answers[d.pkg] = *again
+			return nil
+		}
+		answers = append(answers, again)
+	}
+	return differ(d, answers[0], answers[1])
+}
+
+// differ returns the error of two different answers about a package.
+func differ(d *doubtful, a, b *answer) error {
+	return fmt.Errorf("%w: asked several times about package %s at block %s of slot %d, it answered %s (accumulated: %t) and %s (accumulated: %t)", submit.ErrContradiction,
+		d.pkg, jamq.HeaderHash(d.step.HeaderHash), d.step.Slot, &a.status, a.taken, &b.status, b.taken)
+}
+
+// contradicts reports whether an answer about the next block contradicts the fate.
+func (f *fate) contradicts(a *answer) bool {
+	r := a.status.report()
+	switch f.stage {
+	case unseen:
+		return false
+	case lost:
+		return r != nil || a.status.Reportable != nil || a.taken
+	case taken:
+		return a.status.Reportable != nil
+	}
+	return a.status.Reportable != nil || r != nil && (r.Core != f.core || f.report != (common.Hash{}) && common.Hash(r.ReportHash) != f.report)
+}
