@@ -80,9 +80,10 @@ type heads struct {
 	leaves map[jamq.HeaderHash]jamq.Slot
 }
 
-// begin records a peer's handshake. If the peer sends a second handshake on another
-// stream, begin keeps the leaves that the peer has announced before.
+// begin records a peer's handshake.
 func (h *heads) begin(theirs handshake) {
+	// After a second handshake on another stream, the leaves that the peer has
+	// announced before stay.
 	if !h.known {
 		*h = heads{known: true, leaves: make(map[jamq.HeaderHash]jamq.Slot)}
 	}
@@ -102,11 +103,11 @@ func (h *heads) add(l leaf, parent jamq.HeaderHash, final leaf) {
 	h.trim()
 }
 
-// trim removes leaves that are older than the finalized block. If more than 2*maxLeaves
-// remain, it also removes the oldest ones until only maxLeaves remain. It removes many
-// at once, because sorting all leaves at each announcement would be slow.
+// trim removes leaves that are too old or too many.
 func (h *heads) trim() {
 	maps.DeleteFunc(h.leaves, func(_ jamq.HeaderHash, slot jamq.Slot) bool { return slot < h.final.slot })
+	// Many are removed at once, because sorting all leaves at each announcement would
+	// be slow.
 	if len(h.leaves) <= 2*maxLeaves {
 		return
 	}
@@ -131,15 +132,14 @@ func (h *heads) sorted() []leaf {
 	return out
 }
 
-// keepListening makes sure that there is a stream for the peer's announcements (UP 0)
-// until the connection ends: it opens a stream whenever neither side has one. If the
-// peer refuses the stream, keepListening does not close the connection, because the
-// peer may still accept packages.
+// keepListening keeps a stream for a peer's announcements (UP 0) open.
 func (c *Client) keepListening(p *peer, conn *quic.Conn) {
 	for conn.Context().Err() == nil {
 		p.mu.Lock()
 		listening := p.ups[conn] > 0
 		p.mu.Unlock()
+		// Neither side has a stream, so open one. If the peer refuses it, the
+		// connection stays, because the peer may still accept packages.
 		if !listening {
 			if stream, err := conn.OpenStreamSync(c.ctx); err == nil {
 				if _, err = stream.Write([]byte{byte(blockAnnouncement)}); err == nil {
@@ -161,16 +161,13 @@ func (c *Client) keepListening(p *peer, conn *quic.Conn) {
 	}
 }
 
-// follow runs a stream for announcements (UP 0) until the stream ends. It first
-// exchanges handshakes, and then reads the peer's announcements. It disconnects a peer
-// that sends a malformed message.
-//
-// According to JAMNP-S, if both sides open a stream, only the stream with the greatest
-// id counts. The client nevertheless listens to all of them and resets none, because
-// some peers announce on the oldest stream, and some disconnect if a stream is reset. A
-// peer that keeps only one stream resets the others itself.
+// follow reads announcements from a stream (UP 0) until the stream ends.
 func (c *Client) follow(p *peer, conn *quic.Conn, stream *quic.Stream) {
 	p.mu.Lock()
+	// According to JAMNP-S, only the stream with the greatest id counts if both sides
+	// open one. The client listens to all of them, because some peers announce on the
+	// oldest stream, and some disconnect if a stream is reset. A peer that keeps only
+	// one stream resets the others itself.
 	p.ups[conn]++
 	p.mu.Unlock()
 	stop := context.AfterFunc(c.ctx, func() { reset(stream) })
@@ -263,10 +260,11 @@ func (p *peer) forget(l leaf) {
 	}
 }
 
-// announced returns the peer's final block and the heads of its forks. known is false
-// if the peer is not connected, or has not sent its handshake yet.
+// announced returns the peer's final block and the heads of its forks, if they are
+// known.
 func (p *peer) announced() (final leaf, leaves []leaf, known bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	// They are unknown while the peer is not connected or has not sent its handshake.
 	return p.heads.final, p.heads.sorted(), p.heads.known && p.conn != nil && p.conn.Context().Err() == nil
 }

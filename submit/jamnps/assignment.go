@@ -48,10 +48,10 @@ const (
 	entropySize    = 4 * 32
 )
 
-// newAssignment computes the assignment from the entropy, C(6), and the active
-// validators, C(8), in the state after a block. slot is the slot of that block, and the
-// assignment is valid in the epoch of that slot. The error wraps ErrMalformed.
+// newAssignment computes the assignment from the entropy and the active validators.
 func newAssignment(c *codec.Codec, slot jamq.Slot, entropy, validators []byte) (*assignment, error) {
+	// entropy is C(6) and validators is C(8) in the state after the block of the slot.
+	// The assignment is valid in the epoch of that slot.
 	spec := c.Spec()
 	if len(entropy) != entropySize {
 		return nil, fmt.Errorf("%w: entropy of %d bytes, want %d", ErrMalformed, len(entropy), entropySize)
@@ -113,15 +113,16 @@ func (a *assignment) Among(peers []Peer, core jamq.CoreIndex, slot jamq.Slot) (i
 	return indices
 }
 
-// shuffledCores returns the core of each validator before the first rotation of the
-// epoch. Each core gets an equal share of the validators, and the entropy determines
-// which ones (Gray Paper 11.19, F.1 to F.3).
+// shuffledCores returns the core of each validator before the first rotation of an
+// epoch (Gray Paper 11.19).
 func shuffledCores(cores, validators int, entropy common.Hash) []int {
+	// Each core gets an equal share of the validators.
 	rest := make([]int, validators)
 	for i := range rest {
 		rest[i] = cores * i / validators
 	}
 	out := make([]int, 0, validators)
+	// The entropy determines which validators a core gets (F.1 to F.3).
 	var numbers [32]byte // eight random numbers of 4 bytes
 	for i := range validators {
 		if i%8 == 0 {
@@ -135,13 +136,7 @@ func shuffledCores(cores, validators int, entropy common.Hash) []int {
 	return out
 }
 
-// readAssignment reads the assignment from the state after the parent of the best
-// block. It requests this state from peers (CE 129), and verifies it against the state
-// root in the header of the best block.
-//
-// Some nodes do not know this request, and close the connection when they receive it.
-// readAssignment skips a peer that has done so at its last two requests for state. It
-// returns ErrRefused if no peer is left; its other errors are those of [Feed.Context].
+// readAssignment reads the assignment from the state before the best block.
 func (f *Feed) readAssignment(ctx context.Context) (*assignment, error) {
 	f.mu.Lock()
 	newest := *f.tree.Best() // a copy, because its parent may be added later
@@ -149,6 +144,9 @@ func (f *Feed) readAssignment(ctx context.Context) (*assignment, error) {
 	if newest.Parent == nil {
 		return nil, fmt.Errorf("%w: no block after %s was delivered", ErrNoState, newest.Hash)
 	}
+	// The header of the best block has the state root after its parent, which verifies
+	// the answers of the peers. Peers that do not know the request for state (CE 129)
+	// are skipped.
 	at := newest.Parent
 	entropy, err := f.chapter(ctx, at.Hash, newest.Note.root, entropyChapter, sparing)
 	if err != nil {
@@ -161,9 +159,7 @@ func (f *Feed) readAssignment(ctx context.Context) (*assignment, error) {
 	return newAssignment(f.client.cfg.Codec, at.Slot, entropy, validators)
 }
 
-// keepAssignment reads the assignment once in each epoch and gives it to the client,
-// until ctx ends. Before the first assignment, the client sends packages to all peers
-// in turn.
+// keepAssignment reads the assignment once in each epoch, until ctx ends.
 func (f *Feed) keepAssignment(ctx context.Context) {
 	spec := f.client.cfg.Codec.Spec()
 	again := time.NewTicker(spec.SlotDuration)
@@ -171,6 +167,8 @@ func (f *Feed) keepAssignment(ctx context.Context) {
 	for {
 		best, _ := f.heads()
 		if a := f.client.assigned.Load(); a == nil || a.epoch != best.Slot/spec.EpochLength {
+			// Before the first assignment, the client sends packages to all peers in
+			// turn.
 			if a, err := f.readAssignment(ctx); err == nil {
 				f.client.assigned.Store(a)
 			} else {
@@ -196,13 +194,14 @@ const sparing, insisting = maxStateDrops, math.MaxInt
 // connection may once be lost for another reason.
 const maxStateDrops = 2
 
-// chapter returns a numbered part of the state after a block, for example C(6), the
-// entropy. It requests the part from peers and verifies it against the state root. It
-// skips a peer that has closed the connection at the last drops requests for state.
+// chapter returns a numbered part of the state after a block, verified against the
+// state root.
 func (f *Feed) chapter(ctx context.Context, block jamq.HeaderHash, root common.Hash, chapter uint8, drops int) ([]byte, error) {
 	key := statetrie.ChapterKey(chapter)
 	return anyPeer(f.client, nil, func(peer int) ([]byte, error) {
 		p := f.client.peers[peer]
+		// Nodes that do not know the request for state close the connection at each
+		// one.
 		if int(p.stateDrops.Load()) >= drops {
 			return nil, fmt.Errorf("%w: %s closes the connection at requests of the state", ErrRefused, p.Addr)
 		}

@@ -28,15 +28,17 @@ const maxUnbacked = defaultMaxGap / 4
 // one.
 type backing map[jamq.HeaderHash][]int
 
-// announce records that a peer has announced a delivered block and all its ancestors.
-// It deletes the entry of each block that enough peers have announced now.
+// announce records that a peer has announced a block and its ancestors.
 func (b backing) announce(n *node, peer, enough int) {
 	for ; n != nil; n = n.Parent {
 		by, alone := b[n.Hash]
+		// Enough peers have announced this block, or the peer has announced it before.
+		// The same is then true of all its ancestors.
 		if !alone || slices.Contains(by, peer) {
 			return
 		}
 		if by = append(by, peer); len(by) >= enough {
+			// Enough peers have announced the block now.
 			delete(b, n.Hash)
 			continue
 		}
@@ -44,16 +46,14 @@ func (b backing) announce(n *node, peer, enough int) {
 	}
 }
 
-// deliver adds the entry for a block that was delivered because the given peer has
-// announced it. If one peer is enough, the block needs no entry.
+// deliver records which peer has caused the delivery of a block.
 func (b backing) deliver(hash jamq.HeaderHash, peer, enough int) {
 	if enough > 1 {
 		b[hash] = []int{peer}
 	}
 }
 
-// caused returns how many blocks with an entry were delivered because of a peer. This
-// number may not exceed the peer's share of maxUnbacked.
+// caused returns how many blocks count against a peer's share of maxUnbacked.
 func (b backing) caused(peer int) (n int) {
 	for _, by := range b {
 		if by[0] == peer {
@@ -63,10 +63,11 @@ func (b backing) caused(peer int) (n int) {
 	return n
 }
 
-// enoughPeers returns how many peers must have announced a block so that it counts
-// against the share of none. If the host checks finality itself, one peer is enough to
-// make a block final, but not to fill the queue with invented blocks.
+// enoughPeers returns how many peers must announce a block that counts against no
+// share.
 func (f *Feed) enoughPeers() int {
+	// The host checks finality itself, so that one peer may be enough to make a block
+	// final. It must not be enough to fill the queue with invented blocks.
 	if f.cfg.CheckFinal != nil && f.cfg.FollowPeers > 1 {
 		return max(f.cfg.FinalPeers, 2)
 	}
@@ -82,13 +83,13 @@ func (f *Feed) isProved(ctx context.Context, final jamq.HeaderHash) bool {
 // backed records that a peer has announced a delivered block.
 func (f *Feed) backed(n *node, p *peer) { f.backing.announce(n, p.index, f.enoughPeers()) }
 
-// room returns an error that wraps errUnbacked if delivering the blocks in path would
-// exceed the peer's share of maxUnbacked. Only blocks that fewer than enoughPeers peers
-// have announced count. path begins with the newest block.
+// room returns an error if delivering a branch would exceed the peer's share of the
+// queue.
 func (f *Feed) room(path []mark, p *peer) error {
 	if f.enoughPeers() == 1 {
 		return nil
 	}
+	// Only blocks that too few peers have announced count.
 	alone := len(path) - f.known(path, p)
 	share := maxUnbacked / f.cfg.FollowPeers
 	if have := f.backing.caused(p.index); have+alone > share {
@@ -97,10 +98,7 @@ func (f *Feed) room(path []mark, p *peer) error {
 	return nil
 }
 
-// known returns how many of the oldest blocks in path were announced by at least
-// FinalPeers peers, including p. path begins with the newest block. A peer has
-// announced a block if its final block or one of its heads is that block, or a
-// descendant in path.
+// known returns how many of the oldest blocks in path enough peers have announced.
 func (f *Feed) known(path []mark, p *peer) int {
 	reach := []int{len(path)} // for each peer, the number of blocks that it has announced
 	for _, other := range f.peers() {
@@ -112,6 +110,8 @@ func (f *Feed) known(path []mark, p *peer) int {
 		for _, l := range leaves {
 			heads[l.hash] = true
 		}
+		// path begins with the newest block. The other peer has announced this block of
+		// the path and all older ones.
 		newest := slices.IndexFunc(path, func(at mark) bool { return heads[at.hash] })
 		if newest < 0 {
 			newest = len(path)
@@ -126,10 +126,10 @@ func (f *Feed) known(path []mark, p *peer) int {
 	return reach[len(reach)-enough]
 }
 
-// forgetBacking removes the entries of blocks that are final or on an abandoned fork,
-// because such blocks take no room in the queue any more.
+// forgetBacking removes the entries of blocks that take no room in the queue any more.
 func (f *Feed) forgetBacking() {
 	for hash := range f.backing {
+		// The block is final, or on a fork that was abandoned.
 		if n := f.tree.Get(hash); n == nil || n.Height <= f.tree.Finalized().Height {
 			delete(f.backing, hash)
 		}

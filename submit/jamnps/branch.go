@@ -42,13 +42,13 @@ const defaultMaxHeld = 8 << 20
 // into an answer, the feed requests a quarter of them, and so on down to one block.
 const blocksPerRequest = 64
 
-// add adds a fetched block, which must be the parent of the oldest block so far. If the
-// blocks in memory would then exceed most bytes, only the new block stays in memory.
+// add adds a fetched block, the parent of the oldest block so far.
 func (br *branch) add(e *codec.Effect, most int) {
 	size := sizeOf(e)
 	b := &e.Block
 	br.path = append(br.path, mark{leaf{b.Hash, b.Slot}, size})
 	br.next = b.Parent
+	// If the blocks in memory exceed most bytes, only the new one stays there.
 	if br.size += size; br.size > most {
 		br.held, br.size = nil, size
 	}
@@ -88,8 +88,7 @@ func (br *branch) shrink() bool {
 	return br.most < was
 }
 
-// join appends an earlier list of undelivered blocks, whose newest block is the parent
-// of this list's oldest block. Further requests continue at the oldest block of both.
+// join appends an earlier branch that continues at this branch's oldest block.
 func (br *branch) join(earlier *branch) {
 	path := append(br.path, earlier.path...)
 	*br = *earlier
@@ -118,19 +117,20 @@ func (all branches) from(at jamq.HeaderHash) *branch {
 	return nil
 }
 
-// keep adds a branch, unless it is already there. If there are then more than maxBranches,
-// keep drops the shortest of the others. If the branches together would keep more than most
-// bytes of blocks in memory, the others drop their blocks from memory.
+// keep adds a branch, unless it is already there.
 func (all *branches) keep(br *branch, most int) {
 	all.forget(br)
 	room := most - br.size
 	for _, other := range *all {
+		// All branches together may keep most bytes of blocks in memory. The others
+		// give way to the new one.
 		if other.size > room {
 			other.held, other.size = nil, 0
 		}
 		room -= other.size
 	}
 	if len(*all) == maxBranches {
+		// The shortest branch has cost the least to fetch.
 		all.forget(slices.MinFunc(*all, func(a, b *branch) int { return cmp.Compare(len(a.path), len(b.path)) }))
 	}
 	*all = append(*all, br)

@@ -25,31 +25,29 @@ func (f *Feed) lacksFinal() bool {
 	return lacking >= f.cfg.FinalPeers
 }
 
-// loseFinal records that the final block of a peer is out of reach, or on a chain
-// without the finalized block. If it is out of reach, and too few other peers are left
-// to make a block final, loseFinal returns an error that wraps ErrHistoryLost.
-// checkFinality handles all other cases.
+// loseFinal records that a peer's final block is out of reach or on another chain.
 func (f *Feed) loseFinal(p *peer, err error) error {
 	f.lost[p.index] = fmt.Errorf("peer %s: %w", p.Addr, err)
 	f.loop.NoteContradiction(f.lost[p.index])
+	// checkFinality waits before it gives up, except if the block is out of reach and
+	// too few other peers are left to make a block final.
 	if n := len(f.lost); errors.Is(err, feed.ErrExcludes) || n < f.cfg.FinalPeers || f.cfg.FollowPeers-n >= f.cfg.FinalPeers {
 		return nil
 	}
 	return fmt.Errorf("%w: %w", ErrHistoryLost, f.lost[p.index])
 }
 
-// findFinal removes the record of loseFinal about a peer. The peer's final block is in
-// reach again, or the peer is not connected.
+// findFinal withdraws loseFinal, because the peer's final block is in reach again.
 func (f *Feed) findFinal(p *peer) { delete(f.lost, p.index) }
 
-// goesBack reports whether a peer's final block is older than one that the peer has
-// called final before and that the feed has delivered. If so, goesBack notes a
-// contradiction. A peer whose final block was never that high may just be behind.
+// goesBack reports whether a peer's final block is older than an earlier one of the
+// peer.
 func (f *Feed) goesBack(p *peer, final leaf) bool {
 	if n := f.tree.Get(final.hash); n != nil {
 		final.slot = n.Slot
 		f.furthest[p.index] = max(f.furthest[p.index], n.Slot)
 	}
+	// A peer whose final block was never higher may just be behind.
 	before := f.furthest[p.index]
 	if final.slot < before {
 		f.loop.NoteContradiction(fmt.Errorf("%w: peer %s: its final block is %s of slot %d, and was of slot %d before", submit.ErrContradiction, p.Addr, final.hash, final.slot, before))
@@ -57,11 +55,9 @@ func (f *Feed) goesBack(p *peer, final leaf) bool {
 	return final.slot < before
 }
 
-// checkFinality returns an error if the final blocks of FinalPeers peers are out of
-// reach or on chains without the finalized block, unless FinalPeers other peers agree
-// with that block. The error names the peers. If this lasts longer than
-// FeedConfig.LostAfter, the error wraps ErrHistoryLost.
+// checkFinality returns an error if FinalPeers peers contradict the finalized block.
 func (f *Feed) checkFinality() error {
+	// agree counts the peers whose final block is on the delivered chain.
 	agree := 0
 	for _, p := range f.peers() {
 		if final, _, known := p.announced(); known && f.lost[p.index] == nil && f.tree.Get(final.hash) != nil {
@@ -69,25 +65,22 @@ func (f *Feed) checkFinality() error {
 		}
 	}
 	if len(f.lost) < f.cfg.FinalPeers || agree >= f.cfg.FinalPeers {
+		// Too few peers contradict the feed, or as many agree with it.
 		f.excluded.End()
 		return nil
 	}
+	// The error wraps ErrHistoryLost only after FeedConfig.LostAfter slots.
 	return f.excluded.Note(ErrHistoryLost, f.cfg.LostAfter, f.client.cfg.Codec.Spec().SlotDuration, errors.Join(slices.Collect(maps.Values(f.lost))...))
 }
 
-// finalize reports to the sink the highest block that enough peers call final. If
-// FeedConfig.CheckFinal refuses a block, finalize checks the next lower one, so that a
-// peer with an invented final block does not delay the others. The error then names the
-// peers that reported the refused block.
-//
-// If the sink had no room for a peer's final block, finalize uses the newest delivered
-// ancestor of that block instead. The ancestor is final too, and reporting it makes
-// room in the queue.
+// finalize reports to the sink the highest block that enough peers call final.
 func (f *Feed) finalize(ctx context.Context, to submit.ChainSink) error {
 	finals := make(map[*node][]string) // the addresses of the peers that report each block
 	for _, p := range f.peers() {
 		final, _, known := p.announced()
 		n := f.tree.Get(final.hash)
+		// The sink had no room for the final block of the peer. Its newest delivered
+		// ancestor is final too, and makes room if it is reported.
 		if below := f.beneath[p.index]; n == nil && below != nil {
 			n = f.tree.Get(below.Hash)
 		}
@@ -107,6 +100,8 @@ func (f *Feed) finalize(ctx context.Context, to submit.ChainSink) error {
 			continue
 		}
 		if f.cfg.CheckFinal != nil {
+			// A peer with an invented final block must not delay the others, so the
+			// next lower block is checked after a refusal.
 			if err := f.cfg.CheckFinal(ctx, candidate.Hash); err != nil {
 				slices.Sort(by)
 				failed = errors.Join(failed, fmt.Errorf("block %s of slot %d is called final by %v, and that is not proved: %w", candidate.Hash, candidate.Slot, by, err))

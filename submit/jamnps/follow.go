@@ -68,12 +68,13 @@ func (f *Feed) chain() feed.Chain[note] {
 	return feed.Chain[note]{Mu: &f.mu, Tree: f.tree, Loop: &f.loop}
 }
 
-// keepConnected keeps a peer connected until ctx ends. It runs in the background, so
-// that a peer that cannot be reached does not delay the announcements of other peers.
+// keepConnected keeps a peer connected until ctx ends.
 func (f *Feed) keepConnected(ctx context.Context, p *peer) {
 	again := time.NewTicker(f.client.cfg.RetryAfter)
 	defer again.Stop()
 	for {
+		// This runs in the background, so that a peer out of reach does not delay the
+		// announcements of others.
 		if _, err := f.client.connect(ctx, p); err != nil {
 			f.log.Debug("peer not reached", "err", err)
 		}
@@ -108,10 +109,8 @@ func (f *Feed) connectAll(ctx context.Context) (failed bool) {
 // anyway.
 const idle = 2 * time.Second
 
-// sleep waits until a peer announces something, or until the feed should try again. The
-// feed tries again after idle or, if the last attempt has failed, after
-// Config.RetryAfter if that is shorter. sleep returns false if ctx has ended or the
-// client is closed.
+// sleep waits until a peer announces something, or until the next attempt is due. It
+// returns false if the feed must end.
 func (f *Feed) sleep(ctx context.Context, failed bool) bool {
 	wait := idle
 	if failed {
@@ -130,10 +129,7 @@ func (f *Feed) sleep(ctx context.Context, failed bool) bool {
 	return true
 }
 
-// catchUp delivers all announced blocks that were not delivered yet. If it cannot fetch
-// a block that a peer has announced, or fetching takes too long, it ignores the peer's
-// announcements for a while. This time doubles with each failure, so that a peer that
-// invents blocks or is slow does not delay the others.
+// catchUp delivers all announced blocks that were not delivered yet.
 func (f *Feed) catchUp(ctx context.Context, to submit.ChainSink) error {
 	var failed error
 	f.highest = f.tree.Best().Height
@@ -168,6 +164,9 @@ func (f *Feed) catchUp(ctx context.Context, to submit.ChainSink) error {
 		case errors.Is(err, feed.ErrSink), errors.Is(err, ErrHistoryLost), errors.Is(err, ErrClosed):
 			return err
 		case err != nil:
+			// The peer may have invented its blocks, or is slow. It must not delay the
+			// others, so its announcements are ignored for a time that doubles with
+			// each failure.
 			skipped.times++
 			first := 2 * f.client.cfg.RetryAfter
 			skipped.until = time.Now().Add(backoff.Wait(first, mostSkipped*f.client.cfg.RetryAfter, skipped.times))
@@ -202,11 +201,7 @@ type peerBackoff struct {
 // units of Config.RetryAfter. By default it is about a minute.
 const mostSkipped = 32
 
-// deliver imports the blocks up to an announced block into the sink, parents first. It
-// does so only if they form a longer chain than every delivered one, or if enough peers
-// report the announced block as final. It does not deliver shorter forks, because
-// anyone can forge them and the queue has limited room. Such a fork is delivered when
-// it grows beyond the best chain.
+// deliver imports the blocks up to an announced block into the sink, parents first.
 func (f *Feed) deliver(ctx context.Context, to submit.ChainSink, now *turn, l leaf, final bool) error {
 	p := now.peer
 	back := final && f.goesBack(p, l)
@@ -226,6 +221,9 @@ func (f *Feed) deliver(ctx context.Context, to submit.ChainSink, now *turn, l le
 		}
 		return nil
 	}
+	// Anyone can forge a short fork, and the queue has limited room. A fork is
+	// therefore delivered only if it is longer than every delivered chain, or if enough
+	// peers call blocks final that were not delivered.
 	wanted := func(height uint64) bool { return height > f.highest || final && f.lacksFinal() }
 	if height, known := f.short[l.hash]; known && !wanted(height) {
 		return nil
@@ -291,9 +289,7 @@ func (f *Feed) importBranch(ctx context.Context, to submit.ChainSink, now *turn,
 // that it does not fetch these forks again.
 const maxShort = 4096
 
-// fetchSome requests a block and some of its ancestors from a peer, and verifies each
-// of them. It returns the valid blocks before the first invalid one, newest first. If
-// the requested block itself is invalid, fetchSome returns an error.
+// fetchSome requests a block and some of its ancestors from a peer, and verifies them.
 func (f *Feed) fetchSome(ctx context.Context, peer int, want jamq.HeaderHash, most int) ([]codec.Effect, error) {
 	answer, err := f.client.fetchBlocks(ctx, peer, want, descending, uint32(most))
 	if err != nil {
@@ -310,6 +306,7 @@ func (f *Feed) fetchSome(ctx context.Context, peer int, want jamq.HeaderHash, mo
 			err = fmt.Errorf("%w: block %s of slot %d has a child of slot %d", ErrMalformed, b.Hash, b.Slot, blocks[n-1].Block.Slot)
 		}
 		switch {
+		// The blocks before the first invalid one are of use.
 		case err != nil && i == 0:
 			return nil, err
 		case err != nil:
@@ -321,10 +318,7 @@ func (f *Feed) fetchSome(ctx context.Context, peer int, want jamq.HeaderHash, mo
 	return blocks, nil
 }
 
-// verify checks that a block from a peer has the wanted hash, and that its header
-// commits to its content. It returns the facts about packages that the queue needs. The
-// genesis block is an exception: it is only a header, and its extrinsic hash is zero,
-// which no extrinsic can have.
+// verify checks a block against the wanted hash, and returns its effect on packages.
 func (f *Feed) verify(b *codec.Block, want jamq.HeaderHash) (codec.Effect, error) {
 	c := f.client.cfg.Codec
 	switch hash, err := c.HeaderHash(&b.Header); {
@@ -332,6 +326,8 @@ func (f *Feed) verify(b *codec.Block, want jamq.HeaderHash) (codec.Effect, error
 		return codec.Effect{}, fmt.Errorf("%w: %w", ErrMalformed, err)
 	case hash != want:
 		return codec.Effect{}, fmt.Errorf("%w: got block %s, want %s", ErrMalformed, hash, want)
+	// The genesis block is only a header. Its extrinsic hash is zero, to which no
+	// extrinsic commits.
 	case hash == f.client.cfg.Genesis:
 		genesis := codec.Effect{Block: jamq.Block{Hash: hash, Slot: b.Header.Slot, Parent: b.Header.Parent, ParentStateRoot: b.Header.ParentStateRoot}, Next: -1}
 		if b.Header.Epoch != nil {
@@ -355,15 +351,14 @@ func (f *Feed) verify(b *codec.Block, want jamq.HeaderHash) (codec.Effect, error
 	return out, nil
 }
 
-// fetchAncestors fetches the blocks before the root that can still be anchors, because
-// a queue that was restarted may choose one of them. It is not an error if peers no
-// longer have these blocks, or if the chain begins at the root. If no peer answers, the
-// next call tries again.
+// fetchAncestors fetches the blocks before the root that can still be anchors.
 func (f *Feed) fetchAncestors(ctx context.Context, from *peer) {
 	root := f.tree.Oldest().Hash
 	blocks, err := anyPeer(f.client, from, func(peer int) ([]codec.Effect, error) {
 		return f.fetchSome(ctx, peer, root, f.cfg.RecentHistory+2)
 	})
+	// It is no error if the peers no longer have these blocks, or if the chain begins
+	// at the root. If no peer has answered, the next call tries again.
 	f.rooted = err == nil || errors.Is(err, ErrRefused)
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -403,14 +398,15 @@ func (f *Feed) importOne(ctx context.Context, to submit.ChainSink, e *codec.Effe
 	return nil
 }
 
-// chooseBest makes the head of the longest chain the best block, among the chains that
-// contain the finalized block. If several chains have the same length, the current best
-// block stays if it is the head of one; otherwise the lowest hash wins.
+// chooseBest makes the head of the longest chain with the finalized block the best
+// block.
 func (f *Feed) chooseBest(ctx context.Context, to submit.ChainSink) error {
 	best := f.tree.Best()
 	for n := range f.tree.All() {
 		switch {
 		case n.Height < best.Height, !n.Descends(f.tree.Finalized()):
+		// Among chains of the same length the current best block stays. If it is on
+		// none of them, the lowest hash wins.
 		case n.Height > best.Height, best != f.tree.Best() && slices.Compare(n.Hash[:], best.Hash[:]) < 0:
 			best = n
 		}
