@@ -141,17 +141,16 @@ func (all *branches) forget(br *branch) {
 	*all = slices.DeleteFunc(*all, func(other *branch) bool { return other == br })
 }
 
-// fetchBranch returns the undelivered blocks from an announced head back to the first
-// delivered block. It requests these blocks from peers. If a request fails, or not all
-// blocks are delivered, the next call that reaches the same blocks continues with the
-// oldest of them.
-//
-// fetchBranch forgets blocks that can never be delivered, because they are more than
-// FeedConfig.MaxGap or do not follow the finalized block.
+// fetchBranch fetches the undelivered blocks from an announced head back to the
+// delivered ones.
 func (f *Feed) fetchBranch(ctx context.Context, now *turn, head leaf) (*branch, error) {
 	br := &branch{next: head.hash, most: blocksPerRequest}
+	// If this fails, the branch stays among the unfinished ones, and the next call that
+	// reaches it continues at its oldest block.
 	err := f.extend(ctx, now, br)
 	switch {
+	// The branch can never be delivered, because it is longer than FeedConfig.MaxGap or
+	// lacks the finalized block.
 	case errors.Is(err, feed.ErrApart):
 		f.unfinished[now.peer.index].forget(br)
 	case err == nil && !f.tree.Get(br.next).Descends(f.tree.Finalized()):
@@ -200,10 +199,7 @@ func (f *Feed) extend(ctx context.Context, now *turn, br *branch) error {
 	return nil
 }
 
-// refill fetches the oldest blocks of br again if none of them are left in memory. If
-// they are too large for one answer, refill requests fewer blocks. After a failure it
-// continues with the smaller number, so that even a slow peer can deliver all blocks of
-// br in the end, only in more requests.
+// refill fetches the oldest blocks of a branch again if none of them are in memory.
 func (f *Feed) refill(ctx context.Context, now *turn, br *branch) error {
 	for len(br.held) == 0 {
 		held, err := f.fetchAgain(ctx, now, br)
@@ -213,6 +209,8 @@ func (f *Feed) refill(ctx context.Context, now *turn, br *branch) error {
 			br.grow()
 			return nil
 		}
+		// The next attempts request fewer blocks, also after another failure, so that
+		// even a slow peer delivers all blocks in the end.
 		if smaller := br.shrink(); !smaller || !errors.Is(err, ErrTooLarge) {
 			return err
 		}
@@ -239,9 +237,7 @@ func (f *Feed) fetchAgain(ctx context.Context, now *turn, br *branch) (blocks []
 	return blocks, nil
 }
 
-// request requests a block and some of its ancestors. It first asks the peer whose turn
-// it is, and asks other peers if that peer cannot serve the blocks. In both cases, the
-// time counts against the peer whose turn it is.
+// request requests a block and some of its ancestors, from the peer of the turn first.
 func (f *Feed) request(ctx context.Context, now *turn, from jamq.HeaderHash, most int) ([]codec.Effect, error) {
 	if err := now.checkPace(); err != nil {
 		return nil, err
@@ -249,6 +245,8 @@ func (f *Feed) request(ctx context.Context, now *turn, from jamq.HeaderHash, mos
 	begun := time.Now()
 	blocks, err := anyPeer(f.client, now.peer, func(peer int) ([]codec.Effect, error) { return f.fetchSome(ctx, peer, from, most) })
 	took := time.Since(begun)
+	// Other peers may have answered. The time counts against the peer of the turn,
+	// which has announced the blocks.
 	now.took += took
 	f.loop.NoteAnswer(took)
 	if err != nil {
@@ -273,11 +271,11 @@ type turn struct {
 // blocks.
 const maxWalked = 4 * blocksPerRequest
 
-// checkPace returns an error if a peer is too slow. A peer may take one time-out, plus
-// one more for every blocksPerRequest blocks that it has served. Undelivered blocks
-// count only if they belong to the current head, and only up to maxWalked, because a
-// peer could otherwise gain any amount of time with invented blocks.
+// checkPace returns an error if a peer is too slow.
 func (t *turn) checkPace() error {
+	// A peer may take one time-out, and one more for every blocksPerRequest blocks. Of
+	// the undelivered blocks only maxWalked count, because a peer could otherwise gain
+	// any amount of time with invented blocks.
 	served := t.delivered + min(t.walked, maxWalked)
 	if most := t.timeout * time.Duration(1+served/blocksPerRequest); t.took > most {
 		return fmt.Errorf("jamnps: %s has taken %v to serve blocks that it announced, want at most %v", t.peer.Addr, t.took.Round(time.Millisecond), most)

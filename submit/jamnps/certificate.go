@@ -13,11 +13,8 @@ import (
 	"github.com/jamq/jamq/internal/smallorder"
 )
 
-// newCertificate returns the certificate with which a node or builder identifies itself
-// in a TLS handshake. It is self-signed with an Ed25519 key, and its only name is
-// derived from the key by alternativeName. Equal arguments give equal certificates.
-// JAMNP-S ignores the validity period, but TLS libraries require one. Errors wrap
-// ErrKey, or ErrCertificate if notAfter is not after notBefore.
+// newCertificate returns the certificate that identifies a node or builder in a TLS
+// handshake.
 func newCertificate(key ed25519.PrivateKey, notBefore, notAfter time.Time) (tls.Certificate, error) {
 	if len(key) != ed25519.PrivateKeySize {
 		return tls.Certificate{}, fmt.Errorf("%w: private key of %d bytes, want %d", ErrKey, len(key), ed25519.PrivateKeySize)
@@ -33,11 +30,12 @@ func newCertificate(key ed25519.PrivateKey, notBefore, notAfter time.Time) (tls.
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1),
 		Subject:      pkix.Name{CommonName: name},
-		NotBefore:    notBefore,
-		NotAfter:     notAfter,
-		DNSNames:     []string{name},
-		KeyUsage:     x509.KeyUsageDigitalSignature,
-		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth},
+		// JAMNP-S ignores the validity period, but TLS libraries require one.
+		NotBefore:   notBefore,
+		NotAfter:    notAfter,
+		DNSNames:    []string{name},
+		KeyUsage:    x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth},
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, public, key)
 	if err != nil {
@@ -46,15 +44,7 @@ func newCertificate(key ed25519.PrivateKey, notBefore, notAfter time.Time) (tls.
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, nil
 }
 
-// peerKey returns a peer's Ed25519 key from the certificates in a TLS 1.3 handshake.
-// rawCerts is the argument of tls.Config.VerifyPeerCertificate. It must contain exactly
-// one certificate, which must be for an Ed25519 key, be signed with Ed25519, and have
-// the key's alternativeName as its only name. peerKey checks neither the signer nor the
-// validity period.
-//
-// The handshake itself proves that the peer holds the key. For a key of small order
-// this proof is worthless, so peerKey refuses such a key. The error wraps
-// ErrCertificate.
+// peerKey returns a peer's Ed25519 key from the certificates in a TLS handshake.
 func peerKey(rawCerts [][]byte) (ed25519.PublicKey, error) {
 	if len(rawCerts) != 1 {
 		return nil, fmt.Errorf("%w: %d certificates, want 1", ErrCertificate, len(rawCerts))
@@ -71,6 +61,8 @@ func peerKey(rawCerts [][]byte) (ed25519.PublicKey, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrCertificate, err)
 	}
+	// The handshake proves that the peer holds the key, but anybody can give such a
+	// proof for a key of small order.
 	if smallorder.Has([32]byte(key)) {
 		return nil, fmt.Errorf("%w: the key %x is a point of small order, for which anyone can sign", ErrCertificate, []byte(key))
 	}
@@ -81,10 +73,7 @@ func peerKey(rawCerts [][]byte) (ed25519.PublicKey, error) {
 	return key, nil
 }
 
-// tlsConfig returns the TLS 1.3 configuration for either side of a connection, with a
-// certificate and the protocol names from alpn. It checks the peer's certificate with
-// peerKey. If accept is not nil, it then passes the peer's key to accept, whose error
-// fails the handshake.
+// tlsConfig returns the TLS configuration for either side of a connection.
 func tlsConfig(certificate tls.Certificate, protocols []string, accept func(ed25519.PublicKey) error) *tls.Config {
 	return &tls.Config{
 		MinVersion:   tls.VersionTLS13,
@@ -102,6 +91,7 @@ func tlsConfig(certificate tls.Certificate, protocols []string, accept func(ed25
 		SessionTicketsDisabled: true,
 		VerifyPeerCertificate: func(rawCerts [][]byte, _ [][]*x509.Certificate) error {
 			key, err := peerKey(rawCerts)
+			// An error of accept fails the handshake.
 			if err != nil || accept == nil {
 				return err
 			}

@@ -108,11 +108,9 @@ func ParseChainSpec(file []byte) (*ChainSpec, error) {
 	return s, nil
 }
 
-// genesisValidators returns the number of active validators with which a chain of Gray
-// Paper 0.8.0 or later begins. It takes the number from the genesis state, a JSON object
-// of hexadecimal keys and values, or if that has none from the epoch mark of the genesis
-// header.
+// genesisValidators returns the number of active validators with which a chain begins.
 func genesisValidators(s jamq.ChainSpec, header []byte, state json.RawMessage) int {
+	// The genesis state is an object of hexadecimal keys and values.
 	var values map[string]json.RawMessage
 	var active string
 	key := statetrie.ChapterKey(statetrie.ChapterValidators)
@@ -123,6 +121,8 @@ func genesisValidators(s jamq.ChainSpec, header []byte, state json.RawMessage) i
 		}
 	}
 	s.Validators = jamq.ValidatorsOf(s.Cores)
+	// The state has no validators, so take the number in the epoch mark of the genesis
+	// header.
 	if c, err := codec.New(codec.V080, s); err == nil {
 		if genesis, err := codec.Decode[codec.Header](c, header); err == nil && genesis.Epoch != nil {
 			return len(genesis.Epoch.Validators)

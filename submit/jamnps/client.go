@@ -136,11 +136,10 @@ func (c *Client) Close() {
 	c.work.Wait()
 }
 
-// connect returns a working connection to a peer. It dials the peer if there is none,
-// but only one goroutine does so at a time. After a failed attempt, connect returns an
-// error immediately until Config.RetryAfter has passed.
+// connect returns a working connection to a peer, and dials the peer if there is none.
 func (c *Client) connect(ctx context.Context, p *peer) (*quic.Conn, error) {
 	select {
+	// Only one goroutine dials the peer at a time.
 	case p.busy <- struct{}{}:
 		defer func() { <-p.busy }()
 	case <-ctx.Done():
@@ -154,6 +153,7 @@ func (c *Client) connect(ctx context.Context, p *peer) (*quic.Conn, error) {
 	if conn != nil && conn.Context().Err() == nil {
 		return conn, nil
 	}
+	// After a failed attempt, calls fail at once until Config.RetryAfter has passed.
 	if failure != nil && time.Since(failedAt) < c.cfg.RetryAfter {
 		return nil, fmt.Errorf("%w: %s failed %v ago: %w", ErrDisconnected, p.Addr, time.Since(failedAt).Round(time.Millisecond), failure)
 	}
@@ -230,11 +230,11 @@ func (c *Client) serve(p *peer, conn *quic.Conn) {
 	}
 }
 
-// accept serves a stream that a peer has opened. It accepts only announcements, and
-// resets any other stream, because a builder answers no requests.
+// accept serves a stream that a peer has opened.
 func (c *Client) accept(p *peer, conn *quic.Conn, stream *quic.Stream) {
 	var kind [1]byte
 	_ = stream.SetReadDeadline(time.Now().Add(c.cfg.RequestTimeout))
+	// A builder answers no requests, so it accepts only announcements.
 	if _, err := io.ReadFull(stream, kind[:]); err != nil || streamKind(kind[0]) != blockAnnouncement {
 		reset(stream)
 		return
@@ -249,9 +249,7 @@ func reset(stream *quic.Stream) {
 	stream.CancelWrite(0)
 }
 
-// request sends a request to a peer on a new stream. It writes the messages and closes
-// its half of the stream. It then calls read, unless read is nil, to read the answer.
-// The peer must close its half of the stream after the answer.
+// request sends a request to a peer on a new stream, and reads the answer.
 func (c *Client) request(ctx context.Context, p *peer, kind streamKind, messages [][]byte, read func(io.Reader) error) error {
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.RequestTimeout)
 	defer cancel()
@@ -267,6 +265,7 @@ func (c *Client) request(ctx context.Context, p *peer, kind streamKind, messages
 	// closed.
 	stop := context.AfterFunc(ctx, func() { reset(stream) })
 	defer stop()
+	// If read is nil, there is no answer to read.
 	err = exchange(stream, kind, messages, read)
 	p.mu.Lock()
 	p.unresponsive = errors.Is(ctx.Err(), context.DeadlineExceeded)
@@ -305,10 +304,7 @@ func exchange(stream *quic.Stream, kind streamKind, messages [][]byte, read func
 	return nil
 }
 
-// explain converts the error of a stream to an error that callers can test with
-// errors.Is. If the connection broke, explain also drops it, so that the caller's next
-// attempt makes a new connection. The connection's context would show the break only
-// later than the stream.
+// explain converts the error of a stream to an error of this package.
 func (c *Client) explain(ctx context.Context, p *peer, conn *quic.Conn, err error) error {
 	var refused *quic.StreamError
 	switch {
@@ -323,19 +319,17 @@ func (c *Client) explain(ctx context.Context, p *peer, conn *quic.Conn, err erro
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return fmt.Errorf("%w: %s ended its answer early", ErrMalformed, p.Addr)
 	}
+	// The connection is broken, but its context shows that only later than the stream.
+	// Drop it, so that the next attempt makes a new one.
 	p.drop(conn)
 	return fmt.Errorf("%w: %s: %w", ErrDisconnected, p.Addr, err)
 }
 
 // choose returns the peer to which an attempt to send a package for a core goes.
-// Attempts are counted from 1, and each goes to the next peer in this order:
-//
-//   - If Config.Guarantors is nil, the guarantors in the assignment that a feed has
-//     read come first, and then all other peers.
-//   - If Config.Guarantors returns any peers, only those are tried.
-//   - In all other cases, all peers are tried.
+// Attempts count from 1.
 func (c *Client) choose(core jamq.CoreIndex, attempt int) *peer {
 	if a := c.assigned.Load(); a != nil && c.cfg.Guarantors == nil {
+		// The guarantors of the core come first, and then all other peers.
 		order := a.Among(c.cfg.Peers, core, c.clock.SlotAt(time.Now()))
 		for i := range c.peers {
 			if other := (i + int(core)) % len(c.peers); !slices.Contains(order, other) {
@@ -345,6 +339,7 @@ func (c *Client) choose(core jamq.CoreIndex, attempt int) *peer {
 		return c.peers[order[max(attempt-1, 0)%len(order)]]
 	}
 	if c.cfg.Guarantors != nil {
+		// The host names the peers, and only these are tried.
 		var serving []*peer
 		for _, i := range c.cfg.Guarantors(core) {
 			if i >= 0 && i < len(c.peers) {
@@ -355,5 +350,6 @@ func (c *Client) choose(core jamq.CoreIndex, attempt int) *peer {
 			return serving[max(attempt-1, 0)%len(serving)]
 		}
 	}
+	// Nobody knows the guarantors, so each attempt goes to the next of all peers.
 	return c.peers[(max(attempt-1, 0)%len(c.peers)+int(core))%len(c.peers)]
 }

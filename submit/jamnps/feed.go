@@ -233,15 +233,14 @@ func (f *Feed) handshake() handshake {
 // begin with the same block.
 func (f *Feed) Root() jamq.Block { return f.cfg.Root }
 
-// heads returns the best block and the finalized block that the feed has delivered. The
-// state root after a block is in the header of the block's child. The root of the best
-// block is therefore always zero, and the root of the finalized block is zero until
-// that block has a child on the best chain.
+// heads returns the best block and the finalized block that the feed has delivered.
 func (f *Feed) heads() (best, finalized jamq.AnchorBlock) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	finalized = jamq.AnchorBlock{Hash: f.tree.Finalized().Hash, Slot: f.tree.Finalized().Slot}
 	for n := f.tree.Best(); n.Parent != nil; n = n.Parent {
+		// The state root after a block is in the header of its child. It stays zero for
+		// a block without a child, such as the best block.
 		if n.Parent == f.tree.Finalized() {
 			finalized.StateRoot = n.Note.root
 		}

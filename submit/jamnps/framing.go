@@ -7,9 +7,8 @@ import (
 	"io"
 )
 
-// writeMessage writes the length of a message in 4 bytes, little-endian, and then the
-// message. The error wraps ErrTooLarge if the message is longer than 2^32-1 bytes;
-// other errors are those of w.
+// writeMessage writes the length of a message in 4 bytes, little-endian, and the
+// message.
 func writeMessage(w io.Writer, message []byte) error {
 	if uint64(len(message)) > 1<<32-1 {
 		return fmt.Errorf("%w: %d bytes", ErrTooLarge, len(message))
@@ -19,16 +18,7 @@ func writeMessage(w io.Writer, message []byte) error {
 	return err
 }
 
-// readMessage reads a message of at most limit bytes, in the format of writeMessage. It
-// returns one of these errors, or an error of r:
-//
-//   - io.EOF: the stream ends before the message.
-//   - io.ErrUnexpectedEOF: the stream ends within the message.
-//   - ErrTooLarge, wrapped: the message is longer than limit.
-//
-// A peer can forge the length at the beginning, so readMessage at first allocates only
-// 64 KiB or a 64th of the length, whichever is more. The buffer then grows while bytes
-// arrive, to at most one and a quarter times the size of the message.
+// readMessage reads a message in the format of writeMessage, of at most limit bytes.
 func readMessage(r io.Reader, limit uint32) ([]byte, error) {
 	var header [4]byte
 	if _, err := io.ReadFull(r, header[:]); err != nil {
@@ -38,12 +28,16 @@ func readMessage(r io.Reader, limit uint32) ([]byte, error) {
 	if size > limit {
 		return nil, fmt.Errorf("%w: %d bytes, want at most %d", ErrTooLarge, size, limit)
 	}
+	// A peer can forge the length, so the buffer begins small and grows only while
+	// bytes arrive.
 	message := make([]byte, 0, min(size, max(64<<10, size/64+1)))
 	for {
 		n, err := io.ReadFull(r, message[len(message):cap(message)])
 		message = message[:len(message)+n]
 		switch {
 		case errors.Is(err, io.EOF):
+			// The stream has ended within the message. At its beginning, io.EOF is
+			// returned.
 			return nil, io.ErrUnexpectedEOF
 		case err != nil:
 			return nil, err

@@ -19,16 +19,14 @@ func KeyFromSeed(seed [32]byte) ed25519.PrivateKey {
 }
 
 // personalHash returns the BLAKE2b-256 hash of data with a personalization of 16 bytes.
-//
-// Package blake2b has no parameter for a personalization, so personalHash writes it
-// into the marshaled state of a new hash. The personalization is the last quarter of
-// the parameter block (RFC 7693, 2.5; BLAKE2, 2.8), which is XORed into the initial
-// state.
 func personalHash(personal string, data []byte) []byte {
 	h, err := blake2b.New256(nil)
 	if err != nil {
 		panic(err) // only for a key that is too long
 	}
+	// Package blake2b has no parameter for it. The personalization is the last quarter
+	// of the parameter block (RFC 7693, 2.5; BLAKE2, 2.8), which is XORed into the
+	// initial state. Write it into the marshaled state of a new hash.
 	const words = 3 // bytes before the state's eight words, big-endian
 	state, err := h.(encoding.BinaryMarshaler).MarshalBinary()
 	if err != nil {
