@@ -65,8 +65,7 @@ func (a *api) services(limiter *ratelimit.Limiter) []service {
 // devNamespaces are the namespaces that exist only in developer mode (Config.Dev).
 var devNamespaces = []string{"personal", "evm", "hardhat", "anvil"}
 
-// resolve returns the block with the given tag, number or hash. If there is no such
-// block, resolve returns the same error as geth.
+// resolve returns the block with a tag, number or hash, or geth's error.
 func (a *api) resolve(at rpc.BlockNumberOrHash) (*node.Block, error) {
 	if hash, ok := at.Hash(); ok {
 		b := a.node.BlockByHash(hash)

@@ -229,24 +229,24 @@ func (c *Config) registerLimits(fs *flag.FlagSet) {
 // its rate limit allows in this number of seconds.
 const burstSeconds = 5
 
-// setRate sets a rate limit and its burst from the text of a flag. It accepts numbers
-// that are out of range, because Validate refuses them later.
+// setRate sets a rate limit and its burst from the text of a flag.
 func setRate(r *ratelimit.Rate, text string) error {
 	rate, err := strconv.ParseFloat(text, 64)
 	if err != nil {
 		return fmt.Errorf("%q is not a number", text)
 	}
+	// A number out of range is kept, because Validate refuses it later.
 	r.Txs, r.TxBurst = rate, int(max(-1, min(math.Ceil(burstSeconds*rate), 1e9)))
 	return nil
 }
 
-// setShare sets a share in per mille from the text of a flag, a number between 0 and 1.
-// It accepts numbers that are out of range, because Validate refuses them later.
+// setShare sets a share in per mille from the text of a flag.
 func setShare(permille *int, text string) error {
 	share, err := strconv.ParseFloat(text, 64)
 	if err != nil || math.IsNaN(share) {
 		return fmt.Errorf("%q is not a number", text)
 	}
+	// A number out of range is kept, because Validate refuses it later.
 	*permille = int(math.Round(max(-1, min(share, 1000)) * 1000))
 	return nil
 }

@@ -40,8 +40,7 @@ type debugMethods struct {
 
 func newDebug(a *api) *debugMethods { return &debugMethods{a, tracers.NewAPI(traceBackend{api: a})} }
 
-// trace applies the client's rate limit, and then calls run to make a trace. It also
-// limits the duration and the size of the trace.
+// trace makes a trace within the client's rate limit and the node's limits.
 func (d *debugMethods) trace(ctx context.Context, config *tracers.TraceConfig, run func(context.Context, *tracers.TraceConfig) (any, error)) (any, error) {
 	if err := d.limits.call(ctx, "debug", 0); err != nil {
 		return nil, err
@@ -57,6 +56,7 @@ func (d *debugMethods) trace(ctx context.Context, config *tracers.TraceConfig, r
 	if config.Config == nil {
 		config.Config = &logger.Config{}
 	}
+	// Limit the size of the trace.
 	if config.Limit <= 0 || config.Limit > d.cfg.BatchBytes {
 		config.Limit = d.cfg.BatchBytes
 	}
@@ -68,10 +68,7 @@ func (d *debugMethods) trace(ctx context.Context, config *tracers.TraceConfig, r
 // muxTracer is the name of go-ethereum's tracer that runs several tracers at once.
 const muxTracer = "muxTracer"
 
-// checkTracer refuses a tracer that is not written in Go. Without this check,
-// go-ethereum would treat an unknown name as JavaScript. It would then call its
-// JavaScript interpreter, a nil function in this program, and the panic in another
-// goroutine would end the process.
+// checkTracer refuses a tracer that is not written in Go.
 func checkTracer(name string, config json.RawMessage) error {
 	names := []string{name}
 	if name == muxTracer && len(config) > 0 {
@@ -85,6 +82,9 @@ func checkTracer(name string, config json.RawMessage) error {
 		}
 	}
 	for _, name := range names {
+		// go-ethereum takes an unknown name for JavaScript. It would call its
+		// JavaScript interpreter, a nil function in this program, and the panic in
+		// another goroutine would end the process.
 		if name == boundedTracer || tracers.DefaultDirectory.IsJS(name) {
 			return invalidParams("tracer %.40q not found: want callTracer, prestateTracer or another tracer written in Go, or none for the struct logger; "+
 				"this node has no interpreter for tracers in JavaScript", name)
@@ -147,9 +147,7 @@ type txTrace struct {
 	Result json.RawMessage `json:"result"`
 }
 
-// traceAll traces the transactions of a block from index first up to, but not
-// including, index last. It does not use go-ethereum's API, which supports
-// neither the edits of a developer nor impersonated senders.
+// traceAll traces the transactions of a block from index first to last-1.
 func (d *debugMethods) traceAll(ctx context.Context, b *node.Block, first, last int, config *tracers.TraceConfig) ([]txTrace, error) {
 	if _, err := whole(b); err != nil {
 		return nil, err
@@ -157,6 +155,8 @@ func (d *debugMethods) traceAll(ctx context.Context, b *node.Block, first, last 
 	if b.NumberU64() == 0 {
 		return nil, errGenesis
 	}
+	// go-ethereum's API supports neither the edits of a developer nor impersonated
+	// senders, so execute the transactions here.
 	sdb, block, err := d.node.Prestate(b, first)
 	if err != nil {
 		return nil, err
@@ -260,13 +260,13 @@ func (a *traceArgs) UnmarshalJSON(raw []byte) error {
 	return json.Unmarshal(raw, new(callArgs))
 }
 
-// traceCall decodes the arguments of debug_traceCall into go-ethereum's type, and
-// passes them to the function call. Args is a type parameter because other modules
-// cannot name go-ethereum's type, which is internal.
+// traceCall decodes the arguments of debug_traceCall and passes them to call.
 func traceCall[Args any](
 	ctx context.Context, raw json.RawMessage, at *rpc.BlockNumberOrHash, config *tracers.TraceCallConfig,
 	call func(context.Context, Args, *rpc.BlockNumberOrHash, *tracers.TraceCallConfig) (any, error),
 ) (any, error) {
+	// The type is a parameter, because other modules cannot name go-ethereum's internal
+	// type.
 	var args Args
 	if err := json.Unmarshal(raw, &args); err != nil {
 		return nil, invalidParams("invalid argument 0: %v", err)

@@ -69,15 +69,15 @@ func (d *debugMethods) GetRawTransaction(ctx context.Context, hash common.Hash) 
 	return (&ethTransactions{d.api}).GetRawTransactionByHash(ctx, hash)
 }
 
-// rawBlock returns the block that a debug method asks for, or nil if there is no such
-// block. For an unknown hash it returns an error with the text of the argument what,
-// for example "header". If that argument is empty, an unknown hash is not an error.
+// rawBlock returns the block that a debug method asks for, or nil.
 func (d *debugMethods) rawBlock(ctx context.Context, what string, at rpc.BlockNumberOrHash) (*node.Block, error) {
 	if err := d.limits.call(ctx, "debug", 0); err != nil {
 		return nil, err
 	}
 	if hash, ok := at.Hash(); ok {
 		b := d.node.BlockByHash(hash)
+		// what is the word for the missing thing in the error text. Without it, an
+		// unknown hash is not an error.
 		if b == nil && what != "" {
 			return nil, fmt.Errorf("%s #%d not found", what, hash)
 		}

@@ -77,8 +77,7 @@ func (t *bounded) result() (json.RawMessage, error) {
 	return t.GetResult()
 }
 
-// runs adds a number of bytes to the size of the result, and stops the tracer if the
-// result becomes too large. It returns true if the tracer may continue.
+// runs counts bytes of the result, and reports whether the tracer may continue.
 func (t *bounded) runs(bytes int) bool {
 	if t.left -= bytes; t.left < 0 {
 		t.stop(tooManyTraces(t.most))
@@ -86,10 +85,10 @@ func (t *bounded) runs(bytes int) bool {
 	return t.reason.Load() == nil
 }
 
-// hook wraps the hooks that go-ethereum calls while it executes instructions. The
-// wrapped hooks count the bytes of the result, and do nothing after the tracer was
-// stopped.
+// hook wraps the hooks that go-ethereum calls while it executes instructions.
 func (t *bounded) hook(h *tracing.Hooks) {
+	// Each wrapped hook counts the bytes of the result, and does nothing after the
+	// tracer was stopped.
 	inner := t.Hooks
 	if inner.OnEnter != nil {
 		h.OnEnter = func(depth int, op byte, from, to common.Address, input []byte, gas uint64, value *big.Int) {
@@ -141,25 +140,22 @@ func (t *bounded) hook(h *tracing.Hooks) {
 // if the instruction does not have enough gas.
 const maxPadding = 1 << 20
 
-// hashed returns the size of the data that an instruction hashes, in hex digits of the
-// trace. Some tracers keep this data, so it counts against the maximum size. hashed
-// returns 0 for other instructions, and for data so far beyond the memory that the
-// tracers do not copy it.
+// hashed returns the size of the data that an instruction hashes, in hex digits.
 func hashed(op byte, scope tracing.OpContext) int {
 	stack := scope.StackData()
+	// Some tracers keep the data of KECCAK256, so it counts as a part of the result.
 	if vm.OpCode(op) != vm.KECCAK256 || len(stack) < 2 {
 		return 0
 	}
 	size := &stack[len(stack)-2]
+	// Tracers do not copy data so far beyond the memory.
 	if most := uint64(len(scope.MemoryData()) + maxPadding); size.GtUint64(most) {
 		return 0
 	}
 	return 2 * int(size.Uint64())
 }
 
-// hookEnds wraps the hooks for logs and for the end of a transaction. Like hook, it
-// counts the bytes of the result, and makes the hooks do nothing after the tracer was
-// stopped.
+// hookEnds wraps the hooks for logs and for the end of a transaction, as hook does.
 func (t *bounded) hookEnds(h *tracing.Hooks) {
 	inner := t.Hooks
 	if inner.OnLog != nil {

@@ -95,16 +95,14 @@ func (w *devWallet) signAny(ctx context.Context, args callArgs) (*filledTransact
 	})
 }
 
-// awaitMined waits, in developer mode, until a transaction is mined. It waits at most
-// half of Config.RequestTime, and not for a transaction that cannot run yet.
-//
-// Other nodes for developers mine a transaction before the call that sends it returns,
-// and some clients depend on this. For example, ethers looks for the receipt once, and
-// then again only at the next block, which an idle node never makes.
+// awaitMined waits, in developer mode, until a transaction is mined.
 func (a *api) awaitMined(ctx context.Context, hash common.Hash) {
 	if !a.cfg.Dev {
 		return
 	}
+	// Other nodes for developers mine a transaction before the call that sends it
+	// returns, and some clients depend on this. For example, ethers looks for the
+	// receipt once, and then only at the next block, which an idle node never makes.
 	ctx, cancel := context.WithTimeout(ctx, a.cfg.RequestTime/2)
 	defer cancel()
 	look := time.NewTicker(lookEvery)

@@ -22,11 +22,10 @@ var (
 	errUnknownBlock          = errors.New("unknown block")
 )
 
-// whole checks that the node still has the body of a block. If the node has kept only
-// the header, whole returns geth's error for pruned history, with the code 4444. For a
-// nil block it returns nil.
+// whole checks that the node still has the body of a block.
 func whole(b *node.Block) (*node.Block, error) {
 	if b != nil && b.Pruned {
+		// This is geth's error for pruned history, with the code 4444.
 		return nil, &history.PrunedHistoryError{}
 	}
 	return b, nil
@@ -157,13 +156,13 @@ func (a *api) reverted(data []byte) error {
 // maxShown limits the bytes of a custom error's arguments in an error text.
 const maxShown = 256
 
-// devReverted returns the error for a reverted call in developer mode. If the contract
-// failed with a custom error, the text includes the error's selector and arguments,
-// which help a developer to understand a failed test.
+// devReverted returns the error for a reverted call in developer mode.
 func devReverted(data []byte) error {
 	if _, err := abi.UnpackRevert(data); err == nil || len(data) < 4 {
 		return reverted(data)
 	}
+	// The selector and arguments of a custom error help a developer to understand a
+	// failed test.
 	text, args := fmt.Sprintf("custom error %#x", data[:4]), data[4:]
 	if len(args) > 0 {
 		text += fmt.Sprintf(": %x", args[:min(len(args), maxShown)])

@@ -44,9 +44,7 @@ type callArgs struct {
 	AuthorizationList []types.SetCodeAuthorization `json:"authorizationList"`   // EIP-7702
 }
 
-// message converts the arguments of a call to a message that can be executed. It checks
-// the arguments and fills in defaults. gasCap is the maximum gas and also the default.
-// If gasCap is 0, the gas is not limited, and its default is 0.
+// message converts the arguments of a call to a message that can be executed.
 func (c *callArgs) message(baseFee, chainID *big.Int, gasCap uint64) (*core.Message, error) {
 	switch {
 	case c.twoPrices():
@@ -62,6 +60,8 @@ func (c *callArgs) message(baseFee, chainID *big.Int, gasCap uint64) (*core.Mess
 	if c.BlobHashes != nil {
 		return nil, errNoBlobs
 	}
+	// gasCap is the maximum gas and the default. If it is 0, the gas is not limited,
+	// and the default is 0.
 	m := &core.Message{
 		From: c.from(), To: c.To, GasLimit: gasCap, Value: amount(c.Value), Data: c.data(), SetCodeAuthorizations: c.AuthorizationList,
 	}
@@ -132,11 +132,11 @@ func (c *callArgs) data() []byte {
 	return nil
 }
 
-// amount converts an amount of wei from the arguments; nil means 0. The amount always
-// fits, because hexutil.Big accepts at most 256 bits.
+// amount converts an amount of wei from the arguments; nil means 0.
 func amount(v *hexutil.Big) *uint256.Int {
 	if v == nil {
 		return new(uint256.Int)
 	}
+	// The amount fits, because hexutil.Big accepts at most 256 bits.
 	return uint256.MustFromBig(v.ToInt())
 }

@@ -39,9 +39,7 @@ type call struct {
 	message *core.Message
 }
 
-// prepare makes a call from a client's arguments. It finds the block on which the call
-// runs, decodes the overrides, and completes the message. gasCap is the maximum gas and
-// also the default; 0 means that the gas is not limited.
+// prepare makes a call from a client's arguments.
 func (a *ethCalls) prepare(ctx context.Context, method string, args *callArgs, at *rpc.BlockNumberOrHash, state *stateOverride, block *blockOverrides, gasCap uint64) (*call, error) {
 	if err := args.checkBlobPrice(); err != nil {
 		return nil, err
@@ -61,6 +59,7 @@ func (a *ethCalls) prepare(ctx context.Context, method string, args *callArgs, a
 		return nil, err
 	}
 	c.changes.Accounts = state.changes()
+	// A base fee that the client overrides also counts for the prices in the message.
 	baseFee := b.BaseFee()
 	if changed := c.changes.Block.BaseFee; changed != nil {
 		baseFee = changed
@@ -72,8 +71,8 @@ func (a *ethCalls) prepare(ctx context.Context, method string, args *callArgs, a
 	return c, nil
 }
 
-// withTimeout returns a context that ends after Config.CallTime. The cause of its end
-// is geth's error for a call that takes too long.
+// withTimeout returns a context that ends after Config.CallTime, with geth's error as
+// its cause.
 func (a *api) withTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, a.cfg.CallTime, fmt.Errorf("execution aborted (timeout = %v)", a.cfg.CallTime))
 }
@@ -120,15 +119,11 @@ func (a *ethCalls) EstimateGas(ctx context.Context, args callArgs, at *rpc.Block
 	return hexutil.Uint64(gas), withoutOverride(err)
 }
 
-// runInNextBlock makes a message run in the context of the next block, as a transaction
-// would. Some contracts need more gas when the block number or the time has changed,
-// and developers who are used to Hardhat and Anvil expect that the estimate includes
-// this gas.
-//
-// next is the earliest time of that block. As in Hardhat and Anvil, its time is also at
-// least a second after the previous block. A number or a time that the caller has
-// overridden stays as it is.
+// runInNextBlock makes a message run in the context of the next block.
 func (c *call) runInNextBlock(next uint64) {
+	// Some contracts need more gas when the number or the time of the block has
+	// changed, and developers who are used to Hardhat and Anvil expect that an estimate
+	// includes this gas. Values that the caller has overridden stay.
 	if c.changes.Block.Number == nil {
 		c.changes.Block.Number = new(big.Int).Add(c.block.Number(), common.Big1)
 	}
@@ -199,21 +194,21 @@ func (c *call) nonce() uint64 {
 	return c.view.Account(c.message.From).Nonce
 }
 
-// notApplied returns geth's error for a call that fails as a transaction. The error
-// contains the hash that the transaction would have with the given access list.
+// notApplied returns geth's error for a call that fails as a transaction.
 func (a *ethCalls) notApplied(c *call, args callArgs, list types.AccessList, err error) error {
 	if c.ctx.Err() != nil || errors.Is(err, evm.ErrState) || errors.Is(err, evm.ErrOverride) {
 		return withoutOverride(err)
 	}
 	args.AccessList, args.Gas = &list, (*hexutil.Uint64)(&c.message.GasLimit)
+	// The error contains the hash that the transaction would have with this access
+	// list.
 	tx := types.NewTx(args.transaction(a.node.ChainConfig().ChainID))
 	return fmt.Errorf("failed to apply transaction: %v err: %w", tx.Hash(), err)
 }
 
-// implicitAddresses returns the addresses that are cheap to access even without an
-// access list, such as the sender and the receiver. An access list need not contain
-// them.
+// implicitAddresses returns the addresses that need no entry in an access list.
 func (a *ethCalls) implicitAddresses(c *call, nonce uint64) map[common.Address]struct{} {
+	// Access to these addresses is cheap even without an entry.
 	m, config := c.message, a.node.ChainConfig()
 	known := map[common.Address]struct{}{m.From: {}}
 	if m.To != nil {

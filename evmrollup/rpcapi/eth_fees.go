@@ -31,13 +31,13 @@ type ethFees struct {
 
 func newFees(a *api) *ethFees { return &ethFees{api: a} }
 
-// current returns the oracle that suggests gas prices. After blocks were replaced, it
-// makes a new oracle, because the old one has cached replaced blocks.
+// current returns the oracle that suggests gas prices.
 func (f *ethFees) current() *gasprice.Oracle {
 	replaced := f.node.ReplacedBlocks()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.oracle == nil || f.replaced != replaced {
+		// The old oracle has cached blocks that were replaced.
 		f.replaced = replaced
 		f.oracle = gasprice.NewOracle(feeBackend{f.api}, gasprice.Config{
 			Blocks:           20,

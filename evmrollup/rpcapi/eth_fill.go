@@ -67,8 +67,7 @@ func (a *ethCalls) FillTransaction(ctx context.Context, args callArgs) (_ *fille
 	return &filledTransaction{raw, tx}, err
 }
 
-// fill adds missing gas prices to the arguments: the suggested tip, and a fee cap that
-// is high enough even if the base fee doubles.
+// fill adds missing gas prices to the arguments.
 func (f *ethFees) fill(ctx context.Context, args *callArgs) error {
 	switch {
 	case args.BlobFeeCap != nil && args.BlobFeeCap.ToInt().Sign() == 0:
@@ -93,6 +92,7 @@ func (f *ethFees) fill(ctx context.Context, args *callArgs) error {
 	}
 	tip := args.MaxPriorityFeePerGas.ToInt()
 	if args.MaxFeePerGas == nil {
+		// This fee cap is high enough even if the base fee doubles.
 		most := new(big.Int).Lsh(f.node.Resolve(rpc.PendingBlockNumber).BaseFee(), 1)
 		args.MaxFeePerGas = (*hexutil.Big)(most.Add(most, tip))
 	}
@@ -116,15 +116,14 @@ func (c *callArgs) checkCreation() error {
 	return nil
 }
 
-// transaction makes a transaction from arguments that have a nonce and gas. A missing
-// price is 0. The type of the transaction is the first of these whose fields are
-// present: legacy, access list, set code. If none are, the type is dynamic fee.
+// transaction makes a transaction from arguments that have a nonce and gas.
 func (c *callArgs) transaction(chainID *big.Int) types.TxData {
 	nonce, gas, data, value := uint64(*c.Nonce), uint64(*c.Gas), c.data(), amount(c.Value)
 	list := types.AccessList{}
 	if c.AccessList != nil {
 		list = *c.AccessList
 	}
+	// The fields that are present decide the type. A missing price is 0.
 	switch {
 	case c.GasPrice != nil && c.AccessList == nil:
 		return &types.LegacyTx{Nonce: nonce, GasPrice: c.GasPrice.ToInt(), Gas: gas, To: c.To, Value: value.ToBig(), Data: data}

@@ -64,8 +64,7 @@ func newFilters(n *node.Node, cfg *Config) *filters {
 	return &filters{node: n, cfg: cfg, now: time.Now, byID: make(map[rpc.ID]*filter), bySource: make(map[string]int)}
 }
 
-// take reserves room for a filter or a subscription, until the caller calls release. If
-// there is not enough room, the error has the code CodeLimited.
+// take reserves room for a filter or a subscription, until release is called.
 func (t *filters) take(s share) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -325,9 +324,7 @@ func (a *ethSubscriptions) newTransactions(f *filter) (any, error) {
 	}
 }
 
-// checkLive checks the criteria of a filter or subscription for future logs. Each end
-// of the block range must be a number, earliest or latest. A range that begins with
-// latest must also end with latest.
+// checkLive checks the criteria of a filter or subscription for future logs.
 func (a *api) checkLive(c *gethfilters.FilterCriteria) error {
 	if err := a.checkTerms(c); err != nil {
 		return err
@@ -335,6 +332,8 @@ func (a *api) checkLive(c *gethfilters.FilterCriteria) error {
 	if isPending(c.FromBlock) || isPending(c.ToBlock) {
 		return errPendingLogs
 	}
+	// Each end of the block range must be a number, earliest or latest. A range that
+	// begins with latest must also end with latest.
 	fromLatest, toLatest := isLatest(c.FromBlock), isLatest(c.ToBlock)
 	from, okFrom := fixed(c.FromBlock)
 	to, okTo := fixed(c.ToBlock)
@@ -348,8 +347,7 @@ func (a *api) checkLive(c *gethfilters.FilterCriteria) error {
 // isLatest reports whether one end of a block range is latest, which is the default.
 func isLatest(n *big.Int) bool { return n == nil || n.Int64() == rpc.LatestBlockNumber.Int64() }
 
-// fixed returns the block number at one end of a range. It returns false for a tag that
-// moves with the head of the chain, such as latest.
+// fixed returns the block number at one end of a range.
 func fixed(n *big.Int) (int64, bool) {
 	switch {
 	case n == nil:
@@ -357,11 +355,11 @@ func fixed(n *big.Int) (int64, bool) {
 	case n.Int64() == rpc.EarliestBlockNumber.Int64():
 		return 0, true
 	}
+	// Other tags, such as latest, move with the head of the chain.
 	return n.Int64(), n.Sign() >= 0
 }
 
-// liveLogs returns the logs of a head change that match the criteria. It marks them as
-// removed if the block is no longer latest.
+// liveLogs returns the logs of a head change that match the criteria.
 func liveLogs(c node.HeadChange, criteria *gethfilters.FilterCriteria) []*types.Log {
 	number := c.Block.Number()
 	switch {
@@ -374,6 +372,7 @@ func liveLogs(c node.HeadChange, criteria *gethfilters.FilterCriteria) []*types.
 	if !c.Removed {
 		return logs
 	}
+	// The block is no longer latest, so its logs are marked as removed.
 	for i, l := range logs {
 		removed := *l // l is shared with the block
 		removed.Removed = true

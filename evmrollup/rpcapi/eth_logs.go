@@ -133,10 +133,9 @@ func matching(logs, some []*types.Log, criteria *gethfilters.FilterCriteria) []*
 	return logs
 }
 
-// fits reports whether a log matches a query of eth_getLogs. The log must have one of
-// the addresses and, at each position, one of the topics. An empty list matches
-// everything.
+// fits reports whether a log matches a query of eth_getLogs.
 func fits(l *types.Log, addresses []common.Address, topics [][]common.Hash) bool {
+	// An empty list of addresses or topics matches everything.
 	if len(addresses) > 0 && !slices.Contains(addresses, l.Address) {
 		return false
 	}

@@ -15,9 +15,7 @@ import (
 // fields.
 type object map[string]any
 
-// encode returns the JSON object for v in go-ethereum's encoding, so that transactions
-// and headers have the same fields as in geth. It omits null fields, because geth omits
-// fields that a transaction type or a fork does not have.
+// encode returns the JSON object for v in go-ethereum's encoding.
 func encode(v json.Marshaler) (object, error) {
 	raw, err := v.MarshalJSON()
 	if err != nil {
@@ -29,6 +27,7 @@ func encode(v json.Marshaler) (object, error) {
 	}
 	o := make(object, len(fields)+8)
 	for name, value := range fields {
+		// geth omits fields that a transaction type or a fork does not have.
 		if string(value) != "null" {
 			o[name] = value
 		}
@@ -125,8 +124,7 @@ func placedTransaction(b *node.Block, index int, from common.Address) (object, e
 	return o, nil
 }
 
-// pooledTransaction returns the JSON of a transaction that is not mined yet: it is in
-// the pool or in a block that is not latest.
+// pooledTransaction returns the JSON of a transaction that is not mined yet.
 func (a *api) pooledTransaction(tx *types.Transaction, p node.Progress) (object, error) {
 	from, err := a.sender(tx)
 	if err != nil {

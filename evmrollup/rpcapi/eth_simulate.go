@@ -63,9 +63,7 @@ func (b *simulatedCalls) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// decodeKnown decodes a JSON object or null, and refuses keys that are not fields of T
-// or occur twice. As in encoding/json, case does not matter. The argument what is the
-// object's name in error texts.
+// decodeKnown decodes a JSON object or null, and refuses unknown and repeated keys.
 func decodeKnown[T any](raw json.RawMessage, into *T, what string) error {
 	if raw == nil {
 		return nil
@@ -78,6 +76,7 @@ func decodeKnown[T any](raw json.RawMessage, into *T, what string) error {
 	for _, key := range slices.Sorted(maps.Keys(object)) {
 		field := ""
 		for _, f := range reflect.VisibleFields(reflect.TypeFor[T]()) {
+			// As in encoding/json, case does not matter.
 			if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); strings.EqualFold(name, key) {
 				field = name
 			}
@@ -190,14 +189,14 @@ func (s *simulateArgs) sequence(base *types.Header) ([]simulatedCalls, error) {
 	return all, nil
 }
 
-// header returns the header of a simulated block, as far as it is known before the
-// execution. A gas limit or fee recipient that the client does not override is that of
-// the previous block.
+// header returns the header of a simulated block before its execution.
 func (o *blockOverrides) header(before *types.Header) (*types.Header, error) {
 	if o.Difficulty != nil {
 		return nil, invalidParams("block %d: difficulty override is not allowed after the merge", o.Number.ToInt())
 	}
 	none := uint64(0)
+	// Without an override, the gas limit and the fee recipient are those of the
+	// previous block.
 	h := &types.Header{
 		Number: o.Number.ToInt(), Time: uint64(*o.Time), GasLimit: before.GasLimit, Coinbase: before.Coinbase, BaseFee: (*big.Int)(o.BaseFeePerGas),
 		Difficulty: new(big.Int), ExcessBlobGas: &none, BlobGasUsed: &none, ParentBeaconRoot: o.BeaconRoot, RequestsHash: &types.EmptyRequestsHash,

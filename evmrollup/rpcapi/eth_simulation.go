@@ -194,9 +194,8 @@ func (r *simulatedBlock) call(args *callArgs) error {
 	return r.add(result, capped)
 }
 
-// complete fills in the nonce and the gas of a call if they are missing. It also
-// reduces the gas to the amount that is left for all calls of the simulation, and then
-// returns true.
+// complete fills in the nonce and the gas of a call. It returns true if it reduces the
+// gas.
 func (r *simulatedBlock) complete(args *callArgs) (capped bool, err error) {
 	if args.Nonce == nil {
 		nonce := hexutil.Uint64(r.state.GetNonce(args.from()))
@@ -210,6 +209,7 @@ func (r *simulatedBlock) complete(args *callArgs) (capped bool, err error) {
 	if gas > left {
 		return false, codedError{fmt.Errorf("block gas limit reached: remaining: %d, required: %d", left, gas), codeBlockGas}
 	}
+	// All calls of the simulation share r.gas.
 	granted := hexutil.Uint64(min(gas, r.gas))
 	args.Gas = &granted
 	return uint64(granted) < gas, nil

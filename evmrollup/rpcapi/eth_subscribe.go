@@ -87,9 +87,8 @@ func (a *ethSubscriptions) TransactionReceipts(ctx context.Context, query *recei
 	})
 }
 
-// begin opens a subscription on the client's connection. The caller must call the
-// returned function when the subscription ends, so that it no longer counts against the
-// limits.
+// begin opens a subscription on the client's connection, until the returned function is
+// called.
 func (a *ethSubscriptions) begin(ctx context.Context, weight int) (*rpc.Notifier, *rpc.Subscription, func(), error) {
 	notifier, supported := rpc.NotifierFromContext(ctx)
 	if !supported {
@@ -105,10 +104,7 @@ func (a *ethSubscriptions) begin(ctx context.Context, weight int) (*rpc.Notifier
 	return notifier, notifier.CreateSubscription(), func() { a.filters.release(s) }, nil
 }
 
-// follow calls send for each head change from now on, until the client unsubscribes or
-// its connection ends. A slow subscriber delays neither the node nor other clients. If
-// the subscriber is so slow that the node has dropped a change or its block, the
-// subscription continues with the next new change.
+// follow calls send for each head change from now on, until the client unsubscribes.
 func (a *ethSubscriptions) follow(ctx context.Context, send func(node.HeadChange, func(any) error) error) (*rpc.Subscription, error) {
 	notifier, s, end, err := a.begin(ctx, 1)
 	if err != nil {
@@ -116,11 +112,14 @@ func (a *ethSubscriptions) follow(ctx context.Context, send func(node.HeadChange
 	}
 	notify := func(v any) error { return notifier.Notify(s.ID, v) }
 	cursor := a.node.HeadCursor()
+	// A slow subscriber delays neither the node nor other clients.
 	go func() {
 		defer end()
 		for {
 			changes, next, more, err := a.node.HeadChanges(cursor)
 			if err != nil {
+				// The subscriber is so slow that the node has dropped a change or its
+				// block. Continue with the next new change.
 				cursor = a.node.HeadCursor()
 				continue
 			}

@@ -50,15 +50,14 @@ var errNoLeader = errors.New("no replica leads now; try again")
 // retryLeader is the pause before a replica looks for the leader again.
 const retryLeader = 50 * time.Millisecond
 
-// call calls a method of the leader. It tries again while the replicas choose a new
-// leader, and returns errNoLeader when ctx ends or when this node becomes the leader.
-// attempts is the number of calls that may have reached a leader.
+// call calls a method of the leader, and tries again while the replicas choose one.
 func (l *leader) call(ctx context.Context, result any, method string, args ...any) (attempts int, err error) {
 	if rpc.PeerInfoFromContext(ctx).HTTP.UserAgent == replicaAgent {
 		return 0, errFollows
 	}
 	for l.node.Follows() {
 		if client := l.find(ctx); client != nil {
+			// The call may reach a leader, even if no answer comes back.
 			attempts++
 			err := client.CallContext(ctx, result, method, args...)
 			coded := rpc.Error(nil)
