@@ -120,10 +120,7 @@ func (e *edits) in(block common.Hash) []Edit {
 	return e.of[block]
 }
 
-// applied records that a block with edits has joined the chain. It removes these edits
-// from the waiting ones. If one of them restored a snapshot, it calls kept to find the
-// newest block that the snapshot's state includes, and marks the blocks in between as
-// undone.
+// applied records that a block with edits has joined the chain.
 func (e *edits) applied(b *Block, kept func(*Snapshot) uint64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -131,6 +128,8 @@ func (e *edits) applied(b *Block, kept func(*Snapshot) uint64) {
 	e.waiting = e.waiting[len(some):]
 	for i := range some {
 		if to := some[i].Back; to != nil {
+			// The edit restored a snapshot, so the blocks between its state and this
+			// block no longer count.
 			e.undone = append(e.undone, span{kept(to), b.NumberU64()})
 		}
 	}
@@ -150,8 +149,7 @@ func (e *edits) discarded(b *Block) {
 	delete(e.of, b.Hash())
 }
 
-// took reports whether a later edit has restored a state from before this block, so
-// that the changes of the block no longer count.
+// took reports whether a later edit has restored a state from before a block.
 func (e *edits) took(block uint64) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -189,15 +187,14 @@ type Snapshot struct {
 	waiting []*types.Transaction
 }
 
-// kept returns the number of the newest block of the chain that the state of a snapshot
-// includes. It is the snapshot's block or, if that block was undone, its newest
-// ancestor that is still in the chain.
+// kept returns the newest block of the chain that the state of a snapshot includes.
 func (c *Chain) kept(s *Snapshot) uint64 {
 	number := s.block.NumberU64()
 	for _, hash := range s.line {
 		if b := c.ledger.ByNumber(number); b != nil && b.Hash() == hash {
 			break
 		}
+		// The snapshot's block was undone, so try its ancestors.
 		number--
 	}
 	return number
@@ -240,12 +237,10 @@ func (c *Chain) waiting() (all []*types.Transaction) {
 }
 
 // restore puts the pool and the clock back to a snapshot after an edit has restored it.
-// The pool then contains only transactions that it had when the snapshot was made.
-//
-// If the block with the edit was undone and made again, restore changes neither the
-// clock nor later transactions, because both may be newer than the first block with the
-// edit.
 func (c *Chain) restore(e *Edit) {
+	// If the block with the edit was undone and made again, the clock and later
+	// transactions may be newer than the first block with the edit. They stay as they
+	// are.
 	if !e.again {
 		c.removeExcept(e.Back.waiting)
 		c.production.set(e.Back.clock)
@@ -275,14 +270,14 @@ func (c *Chain) remove(some []*types.Transaction) {
 	}
 }
 
-// reverted returns those transactions of an undone block that must not return to the
-// pool, because a waiting edit restores a state from before the block. It leaves out
-// transactions that are already in the pool.
+// reverted returns the transactions of an undone block that must not return to the
+// pool.
 func (c *Chain) reverted(b *Block) (some []*types.Transaction) {
 	e := back(c.edits.next())
 	if e == nil || b.NumberU64() <= c.kept(e.Back) {
 		return nil
 	}
+	// A waiting edit restores a state from before the block.
 	return slices.DeleteFunc(slices.Clone(b.Transactions()), func(tx *types.Transaction) bool { return c.pool.Get(tx.Hash()) != nil })
 }
 
@@ -313,12 +308,11 @@ func (c *Chain) viewWith(parent *Block, some []Edit) (*statedb.View, error) {
 	return view, err
 }
 
-// executed returns the block that contains a transaction, and the transaction's index.
-// It returns nil if there is no such block, or if an edit has restored a state from
-// before the block.
+// executed returns the block that contains a transaction, or nil.
 func (c *Chain) executed(hash common.Hash) (*Block, int) {
 	b, index, known := c.ledger.Transaction(hash)
 	if !known || c.edits.took(b.NumberU64()) {
+		// An edit may have restored a state from before the block.
 		return nil, 0
 	}
 	return b, index

@@ -42,14 +42,14 @@ func (c *Chain) newHeader() *types.Header {
 	}
 }
 
-// nextHeader returns the header of the block after parent, without the results of the
-// execution. The block may have the same time as its parent, because blocks can be made
-// faster than one per second (see SetApart). Its time is earlier only if an edit
-// restores a snapshot.
+// nextHeader returns the header of the next block, without the results of its
+// execution.
 func (c *Chain) nextHeader(parent *Block) *types.Header {
 	h := c.newHeader()
 	h.ParentHash = parent.Hash()
 	h.Number = new(big.Int).Add(parent.Number(), common.Big1)
+	// Blocks can be made faster than one per second, so the time may be that of the
+	// parent.
 	h.Time = c.production.after(parent.Time(), h.Number.Uint64())
 	h.BaseFee = c.BaseFeeAfter(parent.Header())
 	c.production.change(h)
@@ -72,10 +72,7 @@ func (c *Chain) newBlock(view *statedb.View, header *types.Header, parent *Block
 	return run, nil
 }
 
-// execute runs the transactions of a pool session and seals the block. A transaction
-// that cannot run leaves the session: it is either dropped with the reason, or remains
-// in the pool for the next block. If no transaction could run, the result is nil,
-// unless the order allows an empty block.
+// execute runs the transactions of a pool session and seals the block.
 func (c *Chain) execute(parent *Block, header *types.Header, session *txpool.Session, o order) (*Block, error) {
 	edits := c.edits.next()
 	next := session.Next
@@ -108,11 +105,14 @@ func (c *Chain) execute(parent *Block, header *types.Header, session *txpool.Ses
 		case errors.Is(err, evm.ErrState):
 			return nil, err
 		case errors.Is(err, core.ErrGasLimitReached), errors.Is(err, core.ErrNonceTooHigh), errors.Is(err, core.ErrFeeCapTooLow):
+			// The transaction remains in the pool for the next block.
 			session.Later()
 		default:
+			// The transaction cannot run and is dropped with the reason.
 			session.Fail(err)
 		}
 	}
+	// Without transactions there is no block, unless the order allows an empty one.
 	if len(txs) == 0 && !o.empty {
 		return nil, nil
 	}
@@ -132,8 +132,7 @@ func (c *Chain) execute(parent *Block, header *types.Header, session *txpool.Ses
 	return b, nil
 }
 
-// seal makes a block from its transactions and results. The header already has the
-// state root. seal also sets the block's hash in the receipts.
+// seal makes a block from its transactions and results.
 func seal(header *types.Header, txs types.Transactions, run *evm.Block) *Block {
 	header.GasUsed = run.GasUsed()
 	receipts := run.Receipts()
@@ -141,6 +140,7 @@ func seal(header *types.Header, txs types.Transactions, run *evm.Block) *Block {
 		Block:    types.NewBlock(header, &types.Body{Transactions: txs, Withdrawals: []*types.Withdrawal{}}, receipts, trie.NewStackTrie(nil)),
 		Receipts: receipts,
 	}
+	// The block's hash is known only now.
 	for _, r := range receipts {
 		r.BlockHash = b.Hash()
 		for _, l := range r.Logs {
@@ -150,15 +150,13 @@ func seal(header *types.Header, txs types.Transactions, run *evm.Block) *Block {
 	return b
 }
 
-// replay executes a sealed block again, on the state after its parent. It returns the
-// view with the resulting state. It also returns a function that seals the block with
-// the root of that view, and fails if the result differs from the given block. logReads
-// must be true if the caller needs a witness.
+// replay executes a sealed block again, on the state after its parent.
 func (c *Chain) replay(parent *Block, block *types.Block, logReads bool) (view *statedb.View, sealed func(root common.Hash) (*Block, error), err error) {
 	if view, err = c.viewWith(parent, c.edits.in(block.Hash())); err != nil {
 		return nil, nil, err
 	}
 	if !logReads {
+		// The caller needs no witness.
 		view.DisableReadLog()
 	}
 	header := block.Header()
@@ -178,16 +176,18 @@ func (c *Chain) replay(parent *Block, block *types.Block, logReads bool) (view *
 		header.Root = root
 		b := seal(header, block.Transactions(), run)
 		if b.Hash() != block.Hash() {
+			// The execution has another result than the sealed block.
 			return nil, fmt.Errorf("evmrollup: block %d executes to %s, want %s", block.NumberU64(), b.Hash(), block.Hash())
 		}
 		return b, nil
 	}, nil
 }
 
-// again appends a block to the chain after a restart. It executes the block again,
-// unless the block and its state are still on the disk.
+// again appends a block to the chain after a restart.
 func (c *Chain) again(block *types.Block) error {
 	if b := c.ledger.Stored(block.NumberU64(), block.Hash()); b != nil && c.states.Has(b.Root()) {
+		// The block and its state are still on the disk, so it need not be executed
+		// again.
 		return c.ledger.Append(b)
 	}
 	view, sealed, err := c.replay(c.ledger.Head(), block, false)

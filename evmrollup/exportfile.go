@@ -14,13 +14,13 @@ import (
 // error for a damaged file tells in which of these pieces the damage is.
 const exportStep = 256 << 10
 
-// writeExport writes an export. It calls fill, which passes each record to add. The
-// records go to a temporary file in the same directory, which gets its final name when
-// it is complete and durable. add does not keep body.
+// writeExport writes an export of the records that fill passes to add.
 func writeExport(path string, fill func(add func(kind byte, body []byte) error) error) (err error) {
 	if _, err := os.Lstat(path); err == nil {
 		return fmt.Errorf("evmrollup: export to %s: %w", path, fs.ErrExist)
 	}
+	// The records go to a temporary file, which gets its final name when it is complete
+	// and durable.
 	part, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.part")
 	if err != nil {
 		return err
@@ -73,9 +73,7 @@ func fillExport(path string, fill func(add func(kind byte, body []byte) error) e
 	return flush()
 }
 
-// readExport calls f with each record of an export, and returns the error of f. If the
-// file is damaged or too short, the error wraps ErrExport and names the offset. The
-// file is not changed.
+// readExport calls f with each record of an export.
 func readExport(path string, f func(kind byte, body []byte) error) error {
 	err := journal.Read(path, func(record []byte) error {
 		if len(record) == 0 {

@@ -56,12 +56,12 @@ func (i *impersonation) now(addr common.Address) bool {
 	return i.all || i.accounts[addr]
 }
 
-// ever reports whether an account is or was impersonated. Its transactions stay valid
-// after the impersonation has ended, because a block with them may be undone and made
-// again.
+// ever reports whether an account is or was impersonated.
 func (i *impersonation) ever(addr common.Address) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
+	// The transactions of such an account stay valid, because a block with them may be
+	// undone and made again.
 	_, known := i.accounts[addr]
 	return i.everAll || known
 }
@@ -111,10 +111,10 @@ func (c *Chain) SignAs(tx *types.Transaction, from common.Address) (*types.Trans
 // concurrent use.
 func (c *Chain) Signer() types.Signer { return c.signer }
 
-// sender returns the sender of a transaction for the pool. It returns an error if the
-// transaction has no real signature and its account was never impersonated.
+// sender returns the sender of a transaction for the pool.
 func (c *Chain) sender(tx *types.Transaction) (common.Address, error) {
 	from, err := types.Sender(c.signer, tx)
+	// The transaction has no real signature, and its account was never impersonated.
 	if _, as := impersonates(tx); err == nil && as && !c.impersonation.ever(from) {
 		return from, fmt.Errorf("%w: %s", ErrNotImpersonated, from)
 	}

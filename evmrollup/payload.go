@@ -77,11 +77,11 @@ func (r *rollup) Payload(_ context.Context, b builder.Block[*Block]) ([]byte, er
 // package for the refine context and the other fields.
 const maxPayload = service.MaxSigned - 4096
 
-// fitting returns the payload if it fits into a signed package, and otherwise only its
-// header. The header is enough for the service, so that the chain continues, but other
-// nodes cannot execute such a block from its package.
+// fitting returns the payload if it fits into a signed package.
 func fitting(payload []byte) []byte {
 	if len(payload) > maxPayload {
+		// The header is enough for the service, so the chain continues. But other nodes
+		// cannot execute such a block from its package.
 		return payload[:service.HeaderSize]
 	}
 	return payload

@@ -77,13 +77,7 @@ type demand struct {
 	parked bool // some wait for a lower base fee, and an empty block lowers it
 }
 
-// due reports whether the block with the given number must be made now, and how. If so,
-// the execution of the block counts as begun, and Mine and edits order only later
-// blocks.
-//
-// If all transactions of a slot wait for a lower base fee, due allows an empty block,
-// as on Ethereum. Only blocks change the base fee, so the transactions would otherwise
-// wait forever.
+// due reports whether the block with the given number must be made now, and how.
 func (p *production) due(number uint64, d demand) (o order, due bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -96,10 +90,14 @@ func (p *production) due(number uint64, d demand) (o order, due bool) {
 	case d.runs >= d.full:
 		due = true
 	default:
+		// All transactions of the slot wait for a lower base fee. Only blocks change
+		// the base fee, so an empty block is allowed, as on Ethereum.
 		o.empty = d.runs == 0
 		due, p.began = p.began, false
 	}
 	if due {
+		// The execution of the block has begun, so that Mine and edits order only later
+		// blocks.
 		p.newest = number
 	}
 	return o, due
@@ -112,11 +110,11 @@ func (p *production) gone(number uint64) {
 	p.newest = min(p.newest, number-1)
 }
 
-// orderEdit orders a block for an edit, and returns its number: the next block whose
-// execution has not begun yet. head is the number of the newest block.
+// orderEdit orders a block for an edit, and returns its number.
 func (p *production) orderEdit(head uint64) uint64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	// This is the next block whose execution has not begun yet.
 	number := max(head, p.newest) + 1
 	p.edited = max(p.edited, number)
 	return number
@@ -169,14 +167,15 @@ func (p *production) change(h *types.Header) {
 	}
 }
 
-// made records the time and the base fee of the newest block. If blocks have a minimum
-// time between them but are made faster, their times run ahead of the clock. made then
-// moves the clock forward too, so that IncreaseTime counts from the newest block.
+// made records the time and the base fee of the newest block.
 func (p *production) made(at uint64, baseFee *big.Int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.last = time.Now()
 	if p.apart > 0 {
+		// Blocks with a minimum time between them may be made faster, so their times
+		// run ahead of the clock. Move the clock, so that IncreaseTime counts from the
+		// newest block.
 		p.offset = max(p.offset, int64(at)-p.last.Unix())
 	}
 	if at >= p.next {

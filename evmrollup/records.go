@@ -89,8 +89,7 @@ func (r *rollup) Checkpoint(context.Context) ([][]byte, error) {
 // Prune implements builder.Pruner.
 func (r *rollup) Prune(context.Context) error { return r.repin(&r.logged, r.offered) }
 
-// repin replaces the pinned state that is recorded in pin by the state with the given
-// root. A zero pin means that no state is pinned yet.
+// repin pins the state with the given root in place of the one in pin.
 func (r *rollup) repin(pin *common.Hash, root common.Hash) error {
 	if err := r.states.Pin(root); err != nil {
 		return err

@@ -17,8 +17,8 @@ import (
 // set.
 var ErrNoCluster = errors.New("node: it has no cluster")
 
-// openLog opens the builder's log, which is in the database of the cluster or in the
-// data directory. The log of a node in memory stores nothing.
+// openLog opens the builder's log in the database of the cluster or in the data
+// directory.
 func (n *Node) openLog(ctx context.Context) (log builder.Log, err error) {
 	switch {
 	case n.cfg.Cluster.URL != "":
@@ -53,13 +53,12 @@ func (n *Node) runBuilder(ctx context.Context) error {
 	return err
 }
 
-// untilLeft wraps a part of Run that ends when Leave stops the builder. After Leave,
-// the wrapped part waits until ctx ends instead of ending Run, so that clients can
-// still read the node.
+// untilLeft wraps a part of Run that ends when Leave stops the builder.
 func (n *Node) untilLeft(part func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		err := part(ctx)
 		if n.leaving.Err() != nil {
+			// Run must not end, so that clients can still read the node.
 			<-ctx.Done()
 		}
 		return err
@@ -90,20 +89,21 @@ func (n *Node) Leader(ctx context.Context) (address string, err error) {
 	return lead.Address, err
 }
 
-// followJAM makes another replica the leader if this node is the leader but no longer
-// receives JAM blocks. It does so only if some follower has read nearly all writes. A
-// node that has received no block since it became the leader remains the leader.
-// Otherwise, the replicas would take turns as leader while none of them can reach JAM.
+// followJAM passes the lead on if no JAM blocks arrive any more.
 func (n *Node) followJAM(ctx context.Context) error {
 	const leases = 10 // a change of the lead costs more than a short wait
 	stale := max(staleSlots*n.cfg.Spec.SlotDuration, leases*n.cfg.Cluster.Lease)
 	for backoff.Pause(ctx, n.cfg.Spec.SlotDuration) {
 		h := n.builder.Health()
+		// A node that has received no block since it became the leader remains the
+		// leader. Otherwise the replicas would take turns while none of them can reach
+		// JAM.
 		if h.Follows || h.LastImport.IsZero() || time.Since(h.LastImport) <= stale {
 			continue
 		}
 		r, err := n.Replicas(ctx)
 		near := func(f pglog.Member) bool { return f.Lag <= mostLag && f.Seen <= n.cfg.Cluster.Lease }
+		// No follower has read nearly all writes.
 		if err != nil || !slices.ContainsFunc(r.Followers, near) {
 			continue
 		}

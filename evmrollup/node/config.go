@@ -162,10 +162,10 @@ func (c *Config) Validate() error {
 	return nil
 }
 
-// settings returns the settings that must be the same at every start with a data
-// directory. It leaves out those of the rollup's chain, because the ledger compares the
-// genesis anyway.
+// settings returns the settings that must be the same at every start with a directory.
 func (c *Config) settings() []store.Setting {
+	// The settings of the rollup's chain are missing, because the ledger compares the
+	// genesis anyway.
 	network := "embedded"
 	if c.JAMURL != "" {
 		network = "that of a JAM node"
@@ -178,9 +178,10 @@ func (c *Config) settings() []store.Setting {
 }
 
 // chainSettings returns the settings of a JAM chain that must be the same at every
-// start. For example, the slot numbers on the disk would have another meaning if the
-// slot duration changed.
+// start.
 func chainSettings(spec jamq.ChainSpec) []store.Setting {
+	// With another slot duration, for example, the slot numbers on the disk would mean
+	// other times.
 	return []store.Setting{
 		{Name: "slot", Value: spec.SlotDuration.String()},
 		{Name: "validators", Value: fmt.Sprint(spec.Validators)},

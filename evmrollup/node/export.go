@@ -148,8 +148,7 @@ func checkImported(dir string) error {
 }
 
 // checkEmpty returns an error if a directory has files, except those of an interrupted
-// import. Even if a node has made no block, its directory may contain transactions and
-// queue records, which an import would contradict.
+// import.
 func checkEmpty(dir string) error {
 	entries, err := os.ReadDir(dir)
 	switch {
@@ -157,6 +156,8 @@ func checkEmpty(dir string) error {
 		return nil
 	case err != nil:
 		return err
+	// Even if the node has made no block, the files may contain transactions and queue
+	// records, which an import would contradict.
 	case len(entries) > 0 && checkImported(dir) == nil:
 		return fmt.Errorf("%w: %s has %d files, such as %s", ledger.ErrImport, dir, len(entries), entries[0].Name())
 	}

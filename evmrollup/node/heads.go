@@ -18,8 +18,7 @@ type HeadChange = ledger.HeadChange
 // them.
 var ErrMissed = ledger.ErrMissed
 
-// followBuilder reads the builder's events in order, from now on. The progress of
-// blocks, the observer and the subscribers get all their information from here.
+// followBuilder reads the builder's events in order, from now on.
 func (n *Node) followBuilder(ctx context.Context) error {
 	return n.builder.Watch(ctx, math.MaxUint64, func(events []builder.Event, heads canonical.Heads) error {
 		for _, e := range events {

@@ -24,10 +24,7 @@ const CopyPath = "/replica/data"
 // meantime, and now begins with a later block than the copy has.
 const mostCopies = 3
 
-// openReplica opens a node of a cluster. It first copies the blocks and states of
-// another replica if the data directory is empty. It also does so if
-// the directory lacks the blocks with which the log begins, because the node was away
-// for a long time.
+// openReplica opens a node of a cluster.
 func openReplica(cfg Config) (n *Node, err error) {
 	there, err := store.Exists(cfg.DataDir)
 	if err != nil {
@@ -38,6 +35,8 @@ func openReplica(cfg Config) (n *Node, err error) {
 			return n, err
 		}
 	}
+	// The directory is empty, or lacks the blocks with which the log begins because the
+	// node was away for a long time. Copy the blocks and states of another replica.
 	for range mostCopies {
 		cfg.Logger.Info("this replica copies the blocks and states of another one", "because", err)
 		copied, failure := fetchCopy(context.Background(), &cfg)
@@ -57,9 +56,7 @@ func needsCopy(err error) bool {
 	return errors.Is(err, ledger.ErrDamaged) || errors.Is(err, statedb.ErrUnknownRoot)
 }
 
-// fetchCopy replaces the content of a data directory by the blocks and states of
-// another replica. If no other replica serves them, copied is false, and the directory
-// does not change.
+// fetchCopy replaces the content of a data directory by that of another replica.
 func fetchCopy(ctx context.Context, cfg *Config) (copied bool, err error) {
 	log, err := pglog.Open(ctx, cfg.Cluster)
 	if err != nil {
@@ -90,6 +87,7 @@ func fetchCopy(ctx context.Context, cfg *Config) (copied bool, err error) {
 		cfg.Logger.Info("the blocks and states are those of another replica", "replica", address)
 		return true, nil
 	}
+	// No other replica serves its blocks and states, and the directory has not changed.
 	return false, nil
 }
 

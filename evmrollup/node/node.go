@@ -102,18 +102,17 @@ func open(cfg Config) (*Node, error) {
 	return newNode(cfg, s)
 }
 
-// inDirectory adds the name of the data directory to an error of reading it. An
-// operator needs the name, because the directory may be a bad copy, with files from
-// different moments.
+// inDirectory adds the name of the data directory to an error of reading it.
 func (c *Config) inDirectory(err error) error {
 	if c.DataDir == "" {
 		return err
 	}
+	// An operator needs the name, because the directory may be a bad copy, with files
+	// from different moments.
 	return fmt.Errorf("node: the data directory %s: %w", c.DataDir, err)
 }
 
-// newNode returns a node that owns the data directory s and closes it at the end. If s
-// is nil, the node has no data directory.
+// newNode returns a node that owns the data directory s, or has none if s is nil.
 func newNode(cfg Config, s *store.Store) (_ *Node, err error) {
 	n := &Node{
 		cfg: cfg, log: cfg.Logger, store: s, observer: noObserver{}, progress: progress{of: make(map[uint64]Progress)},
@@ -188,15 +187,15 @@ func (n *Node) rollupConfig() evmrollup.Config {
 	return cfg
 }
 
-// recover opens the builder, which restores the rollup from the log. A simulated JAM
-// chain has ended with the previous process, so blocks that were not final then are no
-// longer on JAM.
+// recover opens the builder, which restores the rollup from the log.
 func (n *Node) recover(ctx context.Context) error {
 	rollup, err := n.Rollup()
 	if err != nil {
 		return err
 	}
 	cfg := builder.DefaultConfig(n.cfg.Spec)
+	// A simulated JAM chain has ended with the previous process. Blocks that were not
+	// final then are no longer on JAM.
 	cfg.NewChain, cfg.Queue.FirstNumber = n.cfg.JAMURL == "", n.Origin()+1
 	cfg.CheckInvariants = true
 	cfg.Logger, cfg.Metrics = n.log, n.cfg.Metrics.Builder

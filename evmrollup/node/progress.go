@@ -66,12 +66,11 @@ func (l *progress) note(c *bundlequeue.Changed, slot jamq.Slot) {
 	}
 }
 
-// queued records for a range of blocks that they wait for their packages (state
-// Queued). The queue sends no event for this first state, so the node calls queued when
-// the heads have moved.
+// queued records for a range of blocks that they wait for their packages.
 func (l *progress) queued(from, to uint64, slot jamq.Slot) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	// The queue sends no event for this first state.
 	for number := from; number <= to; number++ {
 		if _, known := l.of[number]; !known {
 			name := bundlequeue.Queued.String()

@@ -68,8 +68,7 @@ func (n *Node) AccountProof(ctx context.Context, b *Block, addr common.Address, 
 	return &stateproof.FinalAccount{Block: d, Account: account}, nil
 }
 
-// prove returns a verified proof that a block is final. It calls add, which adds the
-// parts that lead from the block to its content, for example to a transaction.
+// prove returns a verified proof that a block is final, completed by add.
 func (n *Node) prove(ctx context.Context, b *Block, add func(*proof.Document) error) (*proof.Document, error) {
 	number := b.NumberU64()
 	if final := n.builder.Heads().Finalized.Number; number > final {

@@ -38,18 +38,16 @@ type calls struct {
 	storage service.Storage // of a service that gets the same calls
 }
 
-// begin sets the block that the service has applied last. assumed is the number of
-// earlier calls, which the node has not seen but counts in the report.
+// begin sets the block that the service has applied last.
 func (s *calls) begin(last *evmrollup.Block, assumed uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	// The node has not seen the assumed earlier calls, but counts them.
 	s.report = ServiceReport{Total: assumed, First: min(assumed, 1), Last: last.NumberU64(), Root: last.Root()}
 	s.storage = service.Genesis{Block: evmrollup.Header(last.Block, common.Hash{})}.Storage()
 }
 
-// taken records that the service has received an accumulated block. header begins with
-// the block's header; more bytes may follow. taken applies the rules of package service
-// to find out whether the service applies the block, keeps it for later or ignores it.
+// taken records that the service has received an accumulated block.
 func (s *calls) taken(header []byte) {
 	c, err := service.DecodeHeader(header)
 	if err != nil {
@@ -57,6 +55,8 @@ func (s *calls) taken(header []byte) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	// The rules of package service tell whether the service applies the block, keeps it
+	// for later or ignores it.
 	output, err := service.Refine(header, jamq.PackageHash{})
 	if err != nil {
 		return

@@ -76,7 +76,7 @@ func (d *debugMethods) rawBlock(ctx context.Context, what string, at rpc.BlockNu
 	}
 	if hash, ok := at.Hash(); ok {
 		b := d.node.BlockByHash(hash)
-		// what is the word for the missing thing in the error text. Without it, an
+		// The argument what names the missing thing in the error text. If it is empty, an
 		// unknown hash is not an error.
 		if b == nil && what != "" {
 			return nil, fmt.Errorf("%s #%d not found", what, hash)

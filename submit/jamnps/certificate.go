@@ -61,7 +61,7 @@ func peerKey(rawCerts [][]byte) (ed25519.PublicKey, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrCertificate, err)
 	}
-	// The handshake proves that the peer holds the key, but anybody can give such a
+	// The handshake proves that the peer holds the key, but any host can give such a
 	// proof for a key of small order.
 	if smallorder.Has([32]byte(key)) {
 		return nil, fmt.Errorf("%w: the key %x is a point of small order, for which anyone can sign", ErrCertificate, []byte(key))

@@ -350,6 +350,6 @@ func (c *Client) choose(core jamq.CoreIndex, attempt int) *peer {
 			return serving[max(attempt-1, 0)%len(serving)]
 		}
 	}
-	// Nobody knows the guarantors, so each attempt goes to the next of all peers.
+	// The guarantors are unknown, so each attempt goes to the next of all peers.
 	return c.peers[(max(attempt-1, 0)%len(c.peers)+int(core))%len(c.peers)]
 }

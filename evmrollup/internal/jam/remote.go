@@ -197,13 +197,12 @@ func acceptedIn(read func(key []byte) ([]byte, error), payload []byte) (pkg jamq
 	return pkg, err
 }
 
-// withStorage calls f with a function that reads the service's storage. That function
-// cannot return an error. If it cannot read a value, withStorage returns the error
-// instead of the error of f.
+// withStorage calls f with a function that reads the service's storage.
 func withStorage(read func(key []byte) ([]byte, error), f func(get func(key string) []byte) error) error {
 	var failed error
 	err := f(func(key string) []byte {
 		value, err := read([]byte(key))
+		// get cannot return an error, so withStorage does.
 		failed = errors.Join(failed, err)
 		return value
 	})

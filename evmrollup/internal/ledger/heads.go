@@ -98,14 +98,13 @@ func (l *HeadLog) lighten(block func(number uint64) *Block) {
 
 func (l *HeadLog) top() *Block { return l.line[len(l.line)-1] }
 
-// stepBack records that the latest block moves back to the given number. It adds a
-// change for each block above that number, and for each block that is no longer in the
-// ledger. The oldest of these blocks comes first, as in geth.
+// stepBack records that the latest block moves back to the given number.
 func (l *HeadLog) stepBack(block func(number uint64) *Block, latest uint64) {
 	keep := len(l.line)
 	for keep > 1 && (l.line[keep-1].NumberU64() > latest || !isAt(block, l.line[keep-1])) {
 		keep--
 	}
+	// The oldest block comes first, as in geth.
 	for _, b := range l.line[keep:] {
 		l.changes = append(l.changes, change{b.NumberU64(), b, true})
 	}

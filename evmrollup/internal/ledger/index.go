@@ -24,9 +24,7 @@ type query []condition
 // according to the index.
 type condition []*cursor
 
-// query converts the arguments of eth_getLogs to conditions that a block must meet. to
-// is the number of the last block of the search. A search for all logs has no
-// conditions, so that every block meets them.
+// query converts the arguments of eth_getLogs to conditions that a block must meet.
 func (d *database) query(to uint64, addresses []common.Address, topics [][]common.Hash) (q query) {
 	var of condition
 	for _, a := range addresses {
@@ -40,6 +38,7 @@ func (d *database) query(to uint64, addresses []common.Address, topics [][]commo
 		}
 		all = append(all, with)
 	}
+	// A list without elements matches all logs, so it is no condition.
 	return slices.DeleteFunc(all, func(c condition) bool { return len(c) == 0 })
 }
 
@@ -87,9 +86,10 @@ type cursor struct {
 // leastKeys and mostKeys limit the keys that a cursor reads at a time.
 const leastKeys, mostKeys = 8, 4096
 
-// seek returns the first block, from the given number on, that the index lists for the
-// cursor's address or topic. from must not decrease between calls.
+// seek returns the first block, from a number on, that the index lists for the cursor's
+// term.
 func (c *cursor) seek(from uint64) (number uint64, found bool) {
+	// from does not decrease between calls.
 	passed, _ := slices.BinarySearch(c.ahead, from)
 	if c.ahead = c.ahead[passed:]; len(c.ahead) == 0 && !c.ended {
 		c.read(from)

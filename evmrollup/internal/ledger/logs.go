@@ -91,9 +91,7 @@ type storedLog struct {
 	Log   *types.Log
 }
 
-// logRecord returns the record with the logs of a block. The block must have at least
-// one log. logRecord completes each log with the block's hash and the log's position,
-// because the receipts of an import lack them.
+// logRecord returns the record with the logs of a block that has at least one log.
 func logRecord(b *Block) (r statedb.Record, err error) {
 	stored := storedLogs{Block: b.Hash(), Time: b.Time()}
 	for i, receipt := range b.Receipts {

@@ -25,9 +25,7 @@ func (l *Ledger) Oldest() uint64 { return l.oldest.Load() }
 // pruned reports whether the ledger has only the header of a block.
 func (l *Ledger) pruned(number uint64) bool { return number > 0 && number < l.oldest.Load() }
 
-// prune deletes the bodies of blocks that are too old, after a block has become final.
-// If a block cannot be read, prune records the damage, leaves the block on the disk and
-// continues with the next one.
+// prune deletes the bodies of old blocks after a block has become final.
 func (l *Ledger) prune(final uint64) error {
 	from := l.oldest.Load()
 	if l.keep == 0 || final+1 < from+l.keep {
@@ -38,6 +36,8 @@ func (l *Ledger) prune(final uint64) error {
 	for number := from; number < to; number++ {
 		some, err := l.old.pruning(number)
 		if err != nil {
+			// The block cannot be read. Record the damage, and leave the block on the
+			// disk.
 			l.old.found(err)
 			continue
 		}
