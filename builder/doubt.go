@@ -57,8 +57,8 @@ type doubt struct {
 	// ahead is how far the best block was ahead of the host's clock at most, in slots;
 	// it may be negative.
 	ahead int64
-	// from is the height at which the wait begins to count. No best chain was higher
-	// when the records were lost.
+	// from is the height from which the wait is counted. When the records were lost, no
+	// best chain was higher.
 	from uint64
 }
 

@@ -70,8 +70,8 @@ type engine struct {
 	// postponed is how many more records than Config.CheckpointEvery the log must have
 	// for a checkpoint. It grows when a checkpoint fails.
 	postponed int
-	// carried means that Apply or Undo of the first task has succeeded, but the roots
-	// were not compared yet.
+	// carried is true if Apply or Undo of the first task has succeeded, and its root
+	// was not compared yet.
 	carried bool
 }
 

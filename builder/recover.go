@@ -93,8 +93,8 @@ func (e *engine) recovered() submit.Recovery {
 	found := submit.Recovery{Finalized: e.queue.Finalized(), Best: e.queue.Best(), Logger: e.log}
 	for _, info := range e.queue.Infos() {
 		for _, v := range info.Versions {
-			// The package was sent, and its block is not final, so the feed must
-			// observe it again.
+			// Before the restart, the package was sent and its block was not final. The
+			// new feed does not know that, so let it observe the package again.
 			if v.Attempts > 0 && info.State != bundlequeue.Finalized {
 				found.Out = append(found.Out, submit.Out{
 					Number: info.Number, Version: v.Version, Package: v.Package, Core: info.Core,

@@ -27,9 +27,10 @@ type item struct {
 	// versions are the bundle's packages, oldest first. Only the last one may be
 	// unsent.
 	versions []*version
-	// deadSince is the latest block at which a package that prune removed died, or nil.
-	// New packages are anchored at this block or later, so that no chain accumulates
-	// both.
+	// deadSince is the latest block at which a package of the bundle has died that the
+	// queue no longer remembers. New packages are anchored at this block or later, so
+	// that no chain can accumulate an old and a new package. It is nil if there is
+	// none.
 	deadSince *anchor.Point
 	// request is the unanswered build request, or nil.
 	request *request
@@ -43,8 +44,9 @@ type item struct {
 	turn    minheap.Entry[int64, *item] // in Queue.due or Queue.waiting
 	waiting bool                        // turn is in Queue.waiting
 
-	// notBefore is the earliest time of the next build or, in Reserved, the end of the
-	// reservation.
+	// notBefore is the earliest time of the next build, for the back-off after a failed
+	// build. While the number is only reserved, it is the time at which the reservation
+	// ends.
 	notBefore instant
 	// trouble counts failed builds, for the back-off and for Delay; nil for most bundles.
 	trouble *trouble
@@ -56,8 +58,8 @@ type item struct {
 // new package for the bundle. The counts determine the back-off, and operators see them
 // in Delay.
 type trouble struct {
-	// failed counts builds that the host could not do, useless those with a dead
-	// package.
+	// failed counts the builds that the host could not do. useless counts those whose
+	// package was dead when it was ready.
 	failed, useless int
 	// reason is the reason for which the last of the useless packages was dead.
 	reason anchor.Reason
@@ -86,8 +88,8 @@ func (it *item) inTrouble() *trouble {
 	return it.trouble
 }
 
-// hasBundle reports whether the queue has the bytes that the host enqueues. A reserved
-// number has no bytes yet, and a final bundle no longer needs them.
+// hasBundle reports whether the queue has the encoded bundle. The host has not enqueued
+// it yet while its number is only reserved, and the queue drops it when it is final.
 func (it *item) hasBundle() bool { return it.state != Reserved && it.state != Finalized }
 
 // dropBundles frees the bytes of a final bundle, because they may be large.

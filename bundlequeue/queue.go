@@ -56,9 +56,8 @@ type Queue struct {
 	counts     [NumStates]int
 	total      Totals
 
-	// blocked is the bundle that stopped the last step: it cannot be built or sent yet,
-	// and all later bundles must wait for it. It is nil if the step stopped for another
-	// reason.
+	// blocked is the bundle that cannot be built or sent yet, and for which all later
+	// bundles must wait. It is nil if the last step stopped for another reason.
 	blocked *item
 
 	// The following fields are used only within a step.

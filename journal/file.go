@@ -233,10 +233,9 @@ func writeWhole(path string, bytes []byte) (*os.File, error) {
 	return file, nil
 }
 
-// Replay implements [Journal]. It returns ErrClosed after Close, the error of f, or
-// an error of the file system. If Close or Replace is called during Replay, Replay
-// fails with an error of the file system. The error wraps ErrFailed if some records
-// cannot be read back.
+// Replay implements [Journal]. It returns the error of f, or an error of the file
+// system, for example because Close or Replace was called meanwhile. After Close it
+// returns ErrClosed. If records cannot be read back, the error wraps ErrFailed.
 func (j *File) Replay(f func(record []byte) error) error {
 	j.mu.Lock()
 	file, size := j.file, j.size

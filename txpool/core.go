@@ -19,9 +19,9 @@ type core struct {
 	cache lru.BasicLRU[common.Address, Account]
 	// departures remembers why transactions left the pool, for Pool.Departure.
 	departures recent[Departure]
-	// The pool refuses the transactions in replaced and failed for a while. Those in
-	// privately were private before they were included in a block, and become private
-	// again if the block is reverted.
+	// replaced and failed contain transactions that left the pool recently and are
+	// refused if they are sent again. privately contains included transactions that
+	// were private, so that they become private again if their block is reverted.
 	replaced, failed, privately recent[struct{}]
 	fees                        fees
 
@@ -35,8 +35,8 @@ type core struct {
 	authorizations authorizations
 	// uses is the number and size of the transactions in each group.
 	uses [groups]usage
-	// kept is the part of uses to which the caps do not apply, and exempt the part of
-	// kept that came back to the pool, for example from a failed block.
+	// kept counts the transactions in uses to which the caps do not apply. exempt
+	// counts those in kept that came back to the pool, for example from a failed block.
 	kept   [groups]usage
 	exempt usage
 	limits [groups]usage
@@ -51,7 +51,7 @@ type core struct {
 	restoring bool // transactions of the log are being admitted, and are not recorded again
 
 	// generation counts the changes of the chain's head, from 1. An account that was
-	// read in an earlier generation is out of date.
+	// read before the last change is out of date.
 	generation uint64
 
 	seq       uint64

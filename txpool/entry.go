@@ -133,7 +133,8 @@ func newIndex() *btree.BTreeG[ranked] { return btree.NewG(degree, before) }
 // transaction if a transaction is the first of its chain.
 var noLead = place{rank: math.MaxUint64}
 
-// after returns the place of e, given the place p of the sender's previous transaction.
+// after returns the position of e in the order of the pool. It is never better than p,
+// the position of the sender's previous transaction.
 func (p place) after(e *entry) place {
 	own := (place{e.rank, e.seq})
 	if p.before(own) {

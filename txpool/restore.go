@@ -15,9 +15,9 @@ import (
 type Restored struct {
 	// Transactions is how many transactions are in the pool again.
 	Transactions int
-	// Displaced contains the transactions in the records that are not in the pool
-	// again. Those whose nonce is used have left it for good. The others are held
-	// aside: see StatusHeld.
+	// Displaced contains the transactions that the records have but the restored pool
+	// has not. A transaction whose nonce is already used is gone for good. Any other is
+	// held aside, and the pool tries again to admit it: see StatusHeld.
 	Displaced []Displaced
 	// Poisoned contains records that could not be read. Pool.Records returns them
 	// too, so that they stay in the log and are not lost.

@@ -45,7 +45,7 @@ type Session struct {
 	gas     uint64 // gas used so far; bytes likewise
 	bytes   uint64
 
-	// over means that the session takes no more transactions; those that it has taken
+	// over is true if the session takes no more transactions. Those that it has taken
 	// may still be locked.
 	over   bool
 	misses int // transactions in a row that did not fit

@@ -143,8 +143,8 @@ func appendPoint(b []byte, p anchor.Point) []byte {
 	return wire.AppendUint(b, uint64(p.Slot))
 }
 
-// appendRef appends a reference to a block, also to one that was pruned. The hash alone
-// would then not be enough.
+// appendRef appends a reference to a block. A block that was pruned cannot be found by
+// its hash, so the reference contains the height and the slot too.
 func appendRef(b []byte, n *node) []byte { return wire.AppendBool(appendPoint(b, n.Point), n.lost) }
 
 // ErrCorrupt is wrapped by the error of Restore if the bytes are not a snapshot of a view.

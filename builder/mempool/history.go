@@ -30,8 +30,8 @@ type history struct {
 	// undone has the blocks whose transactions may be in no record of the pool, in the
 	// order of undoing. After a restart the pool takes these transactions back.
 	undone []undone
-	// count is the number of blocks undone so far, which is the number of the last one.
-	// A block gets the same number when the log is read again.
+	// count is how many blocks were undone so far, which is also the number of the last
+	// one. When the log is read again, each block gets the same number.
 	count uint64
 }
 

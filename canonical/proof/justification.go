@@ -48,7 +48,8 @@ func (Grandpa) Message(p Precommit) []byte {
 // final block or for a descendant of that block, in the encoding of the GRANDPA
 // draft for that protocol.
 type Justification struct {
-	// Round is the round of GRANDPA, and Set is the number of the validator set.
+	// Round is the number of the voting round of GRANDPA in which the votes were cast.
+	// Set is the number of the validator set whose members voted.
 	Round uint64
 	Set   uint32
 	// Target is the final block. Only votes for the block itself prove its state root, so

@@ -12,7 +12,8 @@ import (
 // functions of this package compute it for each kind of entry.
 type Key [31]byte
 
-// These are the parts of the JAM state, called chapters, to which a proof can lead (GP D.2).
+// The numbers of those parts of the JAM state that proofs are about. The Gray Paper
+// calls such a part a chapter, C(n) (D.2).
 const (
 	// ChapterSafrole is C(4), which begins with the validators of the next epoch.
 	ChapterSafrole = 4

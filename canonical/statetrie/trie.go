@@ -62,8 +62,9 @@ func (t *Trie) node() *trieNode {
 	return t.top
 }
 
-// Set returns the state with the value under the key. An empty value is different from an
-// absent key. Set copies the value.
+// Set returns a copy of the state in which the key has the given value. The receiver
+// does not change. An empty value is different from an absent key. Set copies the
+// value.
 func (t *Trie) Set(key Key, value []byte) *Trie {
 	return &Trie{top: t.node().set(newLeaf(&trieEntry{key, bytes.Clone(value)}), 0)}
 }

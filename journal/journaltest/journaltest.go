@@ -69,8 +69,8 @@ func refusals(t tester, j journal.Journal) {
 	want(t, j, "one", "", "three")
 }
 
-// reopened tests that an opened journal has its records, and continues after the last
-// one.
+// reopened closes a journal and opens it again. It tests that the journal still has its
+// records, and that further records follow the last one.
 func reopened(t tester, j journal.Journal, open func() journal.Journal) journal.Journal {
 	t.Helper()
 	// The test starts after a Replace. A journal that takes the number of its records
