@@ -225,9 +225,9 @@ var (
 	ErrReverted = account.ErrReverted
 	// ErrInvalidConfig is wrapped by all errors about a configuration.
 	ErrInvalidConfig = account.ErrInvalidConfig
-	// ErrOtherChain is the cause of a stop: the node must be on another chain,
-	// because for a long time it has reported fewer transactions of the account
-	// than a finalized block had.
+	// ErrOtherChain stops an account whose node seems to be on another chain. For a
+	// long time the node has reported fewer transactions of the account than a
+	// finalized block had before.
 	ErrOtherChain = account.ErrOtherChain
 	// ErrStopped is returned by [Executor.Step] while the account is stopped: nothing is
 	// signed or sent until an operator calls [Client.Resume]. The error also wraps the cause,

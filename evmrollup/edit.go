@@ -200,8 +200,9 @@ func (c *Chain) kept(s *Snapshot) uint64 {
 	return number
 }
 
-// AtPresent returns a copy of the snapshot with the present time of the machine's
-// clock. If an edit restores this copy, the clock is not set back.
+// AtPresent returns a copy of the snapshot that leaves the clock alone: an edit that
+// restores the copy sets the clock to the time of this call, and not back to the time
+// of the snapshot.
 func (s *Snapshot) AtPresent() *Snapshot {
 	present := *s
 	present.clock = clock{now: uint64(time.Now().Unix())}

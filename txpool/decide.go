@@ -60,8 +60,9 @@ func (c *core) decide(a *account, e *entry) (plan, error) {
 	if err != nil {
 		return plan{}, err
 	}
-	// A newcomer may close the gap before later transactions. Those beyond the limit of
-	// a delegated sender leave, because they could run then.
+	// A newcomer may close a nonce gap, so that the sender's later transactions could
+	// run. If the sender is delegated, only a few may run at a time, and the others
+	// leave.
 	if old == nil {
 		leaves = append(leaves, c.findBeyondTurn(a, e)...)
 	}

@@ -19,10 +19,9 @@ type grave struct {
 	since anchor.Point
 }
 
-// maxGraves is the maximum number of forgotten dead packages that a view remembers.
-// When there are more, it drops the oldest ones first. The limit loses little,
-// because a package is accumulated at most one epoch after its report, and few
-// packages die in an epoch.
+// maxGraves is how many dead packages that the host has forgotten a view remembers, so
+// that it can report if the chain accumulates one of them. The oldest ones are dropped
+// first, because a package cannot be accumulated later than an epoch after its report.
 const maxGraves = 256
 
 // Contradictions returns the packages that a chain has accumulated although they

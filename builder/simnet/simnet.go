@@ -250,10 +250,10 @@ func (n *Network) Follow(ctx context.Context, recovered submit.Recovery, to subm
 	}
 }
 
-// ErrOtherChain is wrapped by the error of Follow if the chain does not have,
-// or no longer has, the blocks after the last final block in the builder's log.
-// The usual cause is a log that is older than the process, because a simulated
-// chain ends with its process: see builder.Config.NewChain.
+// ErrOtherChain is wrapped by the error of Follow if the chain lacks JAM blocks that
+// the builder's log names. The usual cause is a log of an earlier process, because a
+// simulated chain ends with its process. Set builder.Config.NewChain to begin a new
+// chain with such a log.
 var ErrOtherChain = errors.New("simnet: the log is of another chain")
 
 // find returns the number, from 0, of the retained update that delivered a block.

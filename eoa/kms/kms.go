@@ -136,7 +136,8 @@ func readings(b []byte) (out []pair) {
 	if rest, err := asn1.Unmarshal(b, &p); err == nil && len(rest) == 0 {
 		out = append(out, p)
 	}
-	// A short ASN.1 signature can also have 64 bytes, so there may be two readings.
+	// These may be the two numbers without ASN.1. A short signature in ASN.1 can also
+	// have 64 bytes, so return both readings; the caller tries which of them is valid.
 	if len(b) == 2*wordSize {
 		out = append(out, pair{new(big.Int).SetBytes(b[:wordSize]), new(big.Int).SetBytes(b[wordSize:])})
 	}

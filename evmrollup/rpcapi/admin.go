@@ -125,9 +125,10 @@ func (a *adminMethods) Resume(ctx context.Context) (bool, error) {
 	return err == nil, err
 }
 
-// GiveUp implements admin_giveUp. It orders the node to build no more packages for
-// a block that is not final. If none of the block's packages is accumulated, the
-// transactions of this block and of later blocks are executed again.
+// GiveUp implements admin_giveUp, for a block that JAM keeps rejecting. The node builds
+// no more packages for the block. If JAM accumulates none of those that were sent, the
+// transactions of the block and of all later blocks return to the pool and are executed
+// again in new blocks.
 func (a *adminMethods) GiveUp(ctx context.Context, number hexutil.Uint64, reason string) (bool, error) {
 	err := a.node.GiveUp(ctx, uint64(number), reason)
 	return err == nil, err

@@ -11,8 +11,8 @@ import (
 	"github.com/jamq/jamq/evmrollup/node"
 )
 
-// object is a JSON object: go-ethereum's encoding of a type, with this node's own
-// fields.
+// object is a JSON object in an answer. It has the fields that go-ethereum gives to a
+// block, transaction or receipt, and further ones of this node.
 type object map[string]any
 
 // encode returns the JSON object for v in go-ethereum's encoding.

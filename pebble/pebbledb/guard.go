@@ -98,9 +98,9 @@ func (g *guard) OpenReadWrite(name string, opts ...vfs.OpenOption) (vfs.File, er
 	return g.file(name, func(fs vfs.FS) (vfs.File, error) { return fs.OpenReadWrite(name, opts...) })
 }
 
-// ReuseForWrite implements vfs.FS. After a failure, the old file may exist only on
-// the disk, so ReuseForWrite creates a new file in memory instead, which the
-// interface allows.
+// ReuseForWrite implements vfs.FS. After a failure of the disk, all files are written
+// to memory, and an old file on the disk cannot be reused there. ReuseForWrite then
+// creates a new file, which the interface allows.
 func (g *guard) ReuseForWrite(oldname, newname string) (vfs.File, error) {
 	return g.file(newname, func(fs vfs.FS) (vfs.File, error) {
 		if fs == vfs.FS(g.memory) {

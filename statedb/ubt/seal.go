@@ -139,8 +139,8 @@ func (s *sealer) collect(r ref, depth int, sum *Hash) {
 	case *stem:
 		s.add(loose{stem: n}, sum)
 	case *partial:
-		// Parts of the stem are hidden by a proof, so hash it at once and not in a
-		// batch.
+		// A batch hashes the values of whole stems. A proof hides parts of this stem,
+		// of which only hashes are known, so hash the stem by itself.
 		if len(n.others) > 0 || n.present == (set{}) {
 			*sum = n.hash(s.h)
 			return

@@ -227,10 +227,9 @@ func (v *View) applyResult(b *Batch, c *Rules, now time.Time, old *Record, attem
 		b.changeState(now, &r, Broadcast, EventSubmitted)
 		changed = true
 	case a.Refusals >= giveUpAfter && r.isFinalRefusal(s.Reason) && !r.Cancelling && r.allRejected() && (r.State == Prepared || v.stalled(c, now)):
-		// A node may have the transaction despite these refusals. The record
-		// therefore keeps its nonce, and a no-op is signed for that nonce. If a
-		// node has accepted the request before, the refusals of another node count
-		// only once the account has stalled.
+		// Nodes have refused every attempt for good, so cancel the request. One of them
+		// may have the transaction nevertheless, so the record keeps its nonce, and a
+		// no-op is signed for that nonce.
 		r.Cancelling, r.Urgent = true, true
 		changed = true
 	}

@@ -21,9 +21,9 @@ var (
 	ErrReverted = errors.New("eoa: execution reverted")
 	// ErrInvalidConfig is wrapped by all errors about a configuration.
 	ErrInvalidConfig = errors.New("eoa: invalid config")
-	// ErrOtherChain is the cause of a stop: the node must be on another chain,
-	// because for a long time it has reported fewer transactions of the account
-	// than a finalized block had.
+	// ErrOtherChain stops an account whose node seems to be on another chain. For a
+	// long time the node has reported fewer transactions of the account than a
+	// finalized block had before.
 	ErrOtherChain = errors.New("eoa: node is on another chain")
 	// ErrStopped is returned by [Executor.Step] while the account is stopped: nothing is
 	// signed or sent until an operator calls [Client.Resume]. The error also wraps the cause,
