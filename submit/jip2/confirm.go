@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/ethereum/go-ethereum/common"
 
@@ -58,12 +59,7 @@ func (f *Feed) confirm(ctx context.Context, steps []step, packages map[jamq.Pack
 // package.
 func (f *Feed) changesFate(steps []step, i int, pkg jamq.PackageHash, w *watched) bool {
 	a, parent := steps[i].answers[pkg], f.tree.Get(steps[0].parent)
-	at := w.anchor
-	if at == nil { // may have been delivered since
-		at = f.tree.Get(w.context.Anchor)
-	}
-	// In this block the anchor expires, so a package that is not reported is dead.
-	if at != nil && parent.Height+uint64(i)+1 == at.Height+uint64(f.spec.RecentHistory) && a.status.report() == nil {
+	if f.couldSave(steps, i, parent, a, w) {
 		return true
 	}
 	if i > 0 {
@@ -74,6 +70,39 @@ func (f *Feed) changesFate(steps []step, i int, pkg jamq.PackageHash, w *watched
 	before := parent.Note[pkg]
 	after, _ := before.next(&f.spec, steps[0].Slot, false, a)
 	return before != after
+}
+
+// couldSave reports whether the package is dead after block i, and alive if the node had
+// given another answer. parent is the parent of the first block in steps.
+func (f *Feed) couldSave(steps []step, i int, parent *node, a *answer, w *watched) bool {
+	slot, before := steps[i].Slot, parent.Slot
+	if i > 0 {
+		before = steps[i-1].Slot
+	}
+	passes := func(end jamq.Slot) bool { return before < end && slot >= end }
+	if r := a.status.Ready; r != nil && !a.taken && passes(r.ReadyIn.Slot.Add(f.spec.EpochLength)) {
+		return true // it leaves the ready queue
+	}
+	if a.status.report() != nil {
+		return false
+	}
+	at := w.anchor
+	if at == nil { // may have been delivered since
+		at = f.tree.Get(w.context.Anchor)
+	}
+	expires := at != nil && parent.Height+uint64(i)+1 == at.Height+uint64(f.spec.RecentHistory)
+	if expires || passes(w.context.LookupAnchorSlot.Add(f.spec.MaxLookupAnchorAge)) {
+		return true
+	}
+	// A package cannot be reported any more when the report of a prerequisite leaves
+	// the recent history. That takes at least as many slots as blocks.
+	return slices.ContainsFunc(w.context.Prerequisites, func(needed jamq.PackageHash) bool {
+		p := steps[i].answers[needed]
+		if p == nil || p.status.report() == nil {
+			return false
+		}
+		return slot >= p.status.report().ReportedIn.Slot.Add(jamq.Slot(f.spec.RecentHistory))
+	})
 }
 
 // confirmOne asks about one package after one block until two answers are equal.

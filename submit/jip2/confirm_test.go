@@ -42,6 +42,7 @@ func TestOneWrongStatus(t *testing.T) {
 		slot     jamq.Slot // after whose block the answer is wrong
 		answer   string
 		late     jamq.Slot // by which the feed learns of the report late
+		queued   jamq.Slot // for how many more slots it is in the ready queue
 		silent   bool      // the answer is ignored anyway
 	}{
 		"failed":                       {reported: 10, method: "workPackageStatus", slot: 11, answer: failed},
@@ -52,6 +53,7 @@ func TestOneWrongStatus(t *testing.T) {
 		"reported too early":           {reported: 10, method: "workPackageStatus", slot: 9, answer: status("Reported", 9, "")},
 		"another report":               {reported: 10, method: "workPackageStatus", slot: 10, answer: `"result":{"Reported":{"reported_in":` + lineBlock(10) + `,"core":0,"report_hash":` + quoted(Hash{8}) + `}}`},
 		"accumulated too early":        {reported: 10, method: "serviceValue", slot: 11, answer: accumulated},
+		"leaves the ready queue":       {reported: 10, method: "serviceValue", slot: 24, answer: untaken, queued: 10},
 		"not accumulated any more":     {reported: 10, method: "serviceValue", slot: 15, answer: untaken, silent: true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -73,7 +75,7 @@ func TestOneWrongStatus(t *testing.T) {
 						return x.answer
 					}
 					switch {
-					case method == "serviceValue" && slot >= x.reported+4:
+					case method == "serviceValue" && slot >= x.reported+4+x.queued:
 						return accumulated
 					case method == "serviceValue":
 						return untaken
@@ -84,18 +86,65 @@ func TestOneWrongStatus(t *testing.T) {
 					}
 					return status("Ready", x.reported, `,"ready_in":`+lineBlock(x.reported+2))
 				}
-				for head := jamq.Slot(8); head < 26; head++ {
+				for head := jamq.Slot(8); head < 30; head++ {
 					s.head, s.final = head, head-4
 					require.NoError(t, feed.catchUp(t.Context(), sink))
 				}
 				require.True(t, lied)
 				require.Equal(t, []string{
-					fmt.Sprint("reported in ", x.reported+x.late), fmt.Sprint("available in ", x.reported+2), fmt.Sprint("accumulated in ", x.reported+4),
+					fmt.Sprint("reported in ", x.reported+x.late), fmt.Sprint("available in ", x.reported+2), fmt.Sprint("accumulated in ", x.reported+4+x.queued),
 				}, sink.told)
 				require.Equal(t, !x.silent, feed.Health().Contradictions > 0)
 			})
 		})
 	}
+}
+
+// TestOneWrongStatusOfADependent reports a package in the last block in which the report of its
+// prerequisite is in the recent history, and gives one wrong answer there. The package stays alive.
+func TestOneWrongStatusOfADependent(t *testing.T) {
+	const first, last = 10, 18
+	bubble.Run(t, func(t *testing.T) {
+		s, c := startStraight(t, 9, 5)
+		feed, err := OpenFeed(t.Context(), c, FeedConfig{Service: marks, Root: jamq.Block{Hash: jamq.HeaderHash(lineHash(3)), Slot: 3}})
+		require.NoError(t, err)
+		sink := &effectSink{viewSink: newViewSink(t, feed)}
+		feed.Watch(jamq.PackageHash{1}, jamq.RefineContext{Anchor: jamq.HeaderHash(lineHash(9)), LookupAnchorSlot: 3})
+		asked := 0
+		s.override = func(method string, params []json.RawMessage) string {
+			var h Hash
+			if method != "workPackageStatus" && method != "serviceValue" || json.Unmarshal(params[0], &h) != nil {
+				return ""
+			}
+			var pkg Hash
+			if method == "workPackageStatus" {
+				require.NoError(t, json.Unmarshal(params[1], &pkg))
+			}
+			reported := func(in jamq.Slot, core int) string {
+				return fmt.Sprintf(`"result":{"Reported":{"reported_in":%s,"core":%d,"report_hash":%s}}`, lineBlock(in), core, quoted(Hash{pkg[0]}))
+			}
+			switch slot := lineSlot(h); {
+			case method == "serviceValue":
+				return `"result":null`
+			case pkg == (Hash{1}) && slot >= first:
+				return reported(first, 0)
+			case pkg == (Hash{2}) && slot >= last:
+				if asked++; asked > 1 {
+					return reported(last, 1)
+				}
+			}
+			return canBeReported
+		}
+		for head := jamq.Slot(9); head < 22; head++ {
+			if head == 16 {
+				feed.Watch(jamq.PackageHash{2}, jamq.RefineContext{Anchor: jamq.HeaderHash(lineHash(14)), LookupAnchorSlot: 3, Prerequisites: []jamq.PackageHash{{1}}})
+			}
+			s.head, s.final = head, min(head-4, 9)
+			require.NoError(t, feed.catchUp(t.Context(), sink))
+		}
+		require.Contains(t, sink.told, fmt.Sprint("reported in ", last))
+		require.Positive(t, feed.Health().Contradictions)
+	})
 }
 
 // Without two equal answers about a package nothing is delivered, and the feed tries again. If the
