@@ -20,7 +20,7 @@ const exitFinal, exitNotProved, exitUsage = 0, 1, 2
 // question has the arguments of the command line.
 type question struct {
 	trust, document, node string
-	tx                    *common.Hash // nil: the transaction of the document
+	tx                    common.Hash // zero: the transaction of the document
 	receipt               bool
 	account               *common.Address // nil: a document about a transaction
 	slots                 []string
@@ -34,10 +34,7 @@ func parse(args []string, stderr io.Writer) (*question, error) {
 	fs.SetOutput(stderr)
 	fs.StringVar(&q.trust, "trust", "", "`file` with the validators and the service that you trust")
 	fs.StringVar(&q.node, "node", "", "`URL` of a rollup node's RPC that makes the proof, instead of a file")
-	fs.Func("tx", "`hash` of your transaction; empty: check the transaction that the proof names", func(text string) error {
-		q.tx = new(common.Hash)
-		return q.tx.UnmarshalText([]byte(text))
-	})
+	fs.TextVar(&q.tx, "tx", q.tx, "`hash` of your transaction; empty: check the transaction that the proof names")
 	fs.BoolVar(&q.receipt, "receipt", false, "the proof must show whether the transaction succeeded")
 	fs.Func("account", "`address` of an account, for a proof of its balance, nonce and storage", func(text string) error {
 		q.account = new(common.Address)
@@ -48,23 +45,21 @@ func parse(args []string, stderr io.Writer) (*question, error) {
 		_, err := stateproof.ParseSlot(text)
 		return err
 	})
-	fs.Func("handoff", "`file` with the proof of the next validator set; repeat the flag for each set, in their order", func(name string) error {
-		q.handoffs = append(q.handoffs, name)
-		return nil
-	})
+	handoff := func(name string) error { q.handoffs = append(q.handoffs, name); return nil }
+	fs.Func("handoff", "`file` with the proof of the next validator set; repeat the flag for each set, in their order", handoff)
 	fs.StringVar(&q.save, "save", "", "`file` to which the trust in the newest proved validator set is written")
 	if err := fs.Parse(args); err != nil {
 		return nil, err
 	}
 	q.document = fs.Arg(0)
 	switch {
-	case q.account != nil && (q.tx != nil || q.receipt):
+	case q.account != nil && (q.tx != (common.Hash{}) || q.receipt):
 		return nil, errors.New("-account cannot be used with -tx or -receipt")
 	case q.account == nil && len(q.slots) > 0:
 		return nil, errors.New("-slot needs -account")
 	case q.node != "" && len(q.handoffs) > 0:
 		return nil, errors.New("-handoff cannot be used with -node, which supplies them")
-	case q.node != "" && (q.tx == nil && q.account == nil || fs.NArg() != 0):
+	case q.node != "" && (q.tx == (common.Hash{}) && q.account == nil || fs.NArg() != 0):
 		return nil, errors.New("-node needs -tx HASH or -account ADDRESS, and no file")
 	case q.save != "" && q.trust == "":
 		return nil, errors.New("-save needs -trust FILE, because a node must not choose the validators that you trust")

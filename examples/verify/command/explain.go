@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
 
 	"github.com/jamq/jamq/canonical/proof"
@@ -48,8 +49,8 @@ func (q *question) checkTransaction(w io.Writer, trust *proof.Trust, raw []byte)
 	switch {
 	case err != nil:
 		return err
-	case q.tx != nil && *q.tx != d.Claim.Transaction:
-		return fmt.Errorf("%w: the document is about %s, and -tx is %s", proof.ErrTransaction, d.Claim.Transaction, *q.tx)
+	case q.tx != (common.Hash{}) && q.tx != d.Claim.Transaction:
+		return fmt.Errorf("%w: the document is about %s, and -tx is %s", proof.ErrTransaction, d.Claim.Transaction, q.tx)
 	case q.receipt && d.Receipt == nil:
 		return fmt.Errorf("%w: the document has none, and -receipt wants one", proof.ErrReceipt)
 	}
