@@ -3,6 +3,7 @@ package jip2
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/jamq/jamq"
@@ -25,23 +26,22 @@ func (f *Feed) askHead(ctx context.Context, ask func(context.Context) (BlockDesc
 	return head, err
 }
 
-// vouchedHead returns the newest of the named blocks that is an ancestor of the next newer
-// one. Two answers of the node vouch for such a block.
+// vouchedHead returns a named block that is an ancestor of a newer named block, so that
+// two answers of the node vouch for it. named begins with the newest block.
 func (f *Feed) vouchedHead(ctx context.Context, named []BlockDescriptor) (BlockDescriptor, bool) {
-	for i := range named[1:] {
-		at, older := named[i], named[i+1]
-		if at.Slot == older.Slot || headers.CheckAhead(f.clock, time.Now(), at.Slot) != nil {
+	oldest := named[len(named)-1]
+	for i, at := range named {
+		if headers.CheckAhead(f.clock, time.Now(), at.Slot) != nil {
 			continue
 		}
-		for n := 0; n < maxVouched && at.Slot > older.Slot; n++ {
+		for n := 0; n < maxVouched && at.Slot > oldest.Slot; n++ {
 			parent, err := f.parentOf(ctx, at)
 			if err != nil {
 				break
 			}
-			at = parent
-		}
-		if at == older {
-			return older, true
+			if at = parent; slices.Contains(named[i+1:], at) {
+				return at, true
+			}
 		}
 	}
 	return BlockDescriptor{}, false

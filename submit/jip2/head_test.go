@@ -21,6 +21,7 @@ func TestDifferentHeads(t *testing.T) {
 	}{
 		"one chain":                  {[]string{lineBlock(9), lineBlock(12), lineBlock(10), lineBlock(11), lineBlock(14), lineBlock(13)}, 13},
 		"one chain and one invented": {[]string{lineBlock(9), lineBlock(12), block(Hash{0xff, 1}, 16), lineBlock(11), lineBlock(14), lineBlock(13)}, 13},
+		"an invented one between":    {[]string{lineBlock(14), block(Hash{0xff, 1}, 13), lineBlock(12)}, 12},
 		"only one is not invented":   {[]string{block(Hash{0xff, 1}, 16), block(Hash{0xff, 2}, 15), block(Hash{0xff, 3}, 14), block(Hash{0xff, 4}, 13), block(Hash{0xff, 5}, 12), lineBlock(11)}, 0},
 		"two forks":                  {[]string{block(fork, 16), lineBlock(15)}, 0},
 		"far ahead":                  {[]string{lineBlock(900), lineBlock(800), lineBlock(700), lineBlock(600), lineBlock(500), lineBlock(400)}, 0},
