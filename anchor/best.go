@@ -51,8 +51,9 @@ func Best(spec *jamq.ChainSpec, d Distribution, ahead, cores int) int {
 		return best
 	}
 	for offset := best; offset >= 1; offset-- {
-		// Each round of bundles ahead takes one block from the window. It also adds one block to
-		// the expected time of every offset, so it does not change their order.
+		// Packages sent earlier on the same cores delay this one by a block for each round. The
+		// delay takes one block from the report window of every offset, so a search for the
+		// best offset only has to add the rounds to the offset.
 		if t := expected(spec, d, offset+rounds(ahead, cores)); t < least {
 			best, least = offset, t
 		}
@@ -60,8 +61,9 @@ func Best(spec *jamq.ChainSpec, d Distribution, ahead, cores int) int {
 	return best
 }
 
-// expected returns the expected number of blocks from a package's first send to a
-// report: T(H-offset) in the derivation at [Best].
+// expected returns how many blocks pass on average from the first send of a package to a
+// report, including the replacements that are sent when a package dies unreported. The
+// formula is T(v), which the comment at [Best] derives.
 func expected(spec *jamq.ChainSpec, d Distribution, offset int) float64 {
 	if d.validate() != nil {
 		return math.NaN()
@@ -71,11 +73,11 @@ func expected(spec *jamq.ChainSpec, d Distribution, offset int) float64 {
 	if reported == 0 {
 		return math.Inf(1)
 	}
-	// A later version is anchored at the block that proves the previous version dead,
-	// so it has h-1 blocks for its report.
+	// If the first package dies unreported, it is replaced by a package that is anchored at
+	// the block proving the death. The replacement can be reported in h-1 blocks.
 	again := (sum + (1-reported)*float64(h)) / reported
-	// The first version is anchored offset blocks behind the newest block, which leaves
-	// v blocks for its report.
+	// The first package is anchored offset blocks behind the newest block. It can therefore be
+	// reported in v blocks before its anchor expires.
 	v := h - min(max(1, offset), h)
 	reported, sum = d.within(v)
 	return sum + (1-reported)*(float64(v)+1+again)

@@ -14,8 +14,9 @@ var ErrInvalidDelays = errors.New("anchor: invalid delays")
 // package is never reported, for any anchor. [Delays] estimates a Distribution.
 type Distribution []float64
 
-// rounding is the maximum amount by which the sum of the probabilities may exceed 1. It
-// is much larger than the rounding error of thousands of additions.
+// rounding is by how much the sum of the probabilities may exceed 1, so that a valid
+// distribution is not refused because of rounding errors. It is larger than the error of
+// thousands of additions.
 const rounding = 1e-9
 
 // validate returns an error if a probability is out of range, or their sum above 1.
@@ -34,8 +35,9 @@ func (d Distribution) validate() error {
 	return nil
 }
 
-// within returns the probability of a report within some blocks after the send. sum is
-// the sum of k·p(k) over these blocks.
+// within returns the probability that a package is reported in one of the first blocks
+// after its send. sum is the contribution of these blocks to the mean delay: the sum of
+// k·p(k), where k counts the blocks from 1.
 func (d Distribution) within(blocks int) (reported, sum float64) {
 	for i, p := range d[:min(max(0, blocks), len(d))] {
 		reported += p

@@ -18,6 +18,6 @@ func Offset(spec *jamq.ChainSpec, ahead, cores int) int {
 	return max(1, spec.RecentHistory-2-rounds(ahead, cores))
 }
 
-// rounds returns how many blocks pass until a bundle gets a core, if ahead bundles are
-// sent earlier on the same cores.
+// rounds returns how many blocks a bundle waits for a free core, if ahead other bundles
+// must be reported first and the cores take one bundle each in every block.
 func rounds(ahead, cores int) int { return max(0, ahead) / max(1, cores) }

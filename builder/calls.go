@@ -97,8 +97,8 @@ func (c *calls) make(ctx context.Context, name string, call func() error) error 
 
 // judge calls Admit and returns its error.
 func (c *calls) judge(ctx context.Context, name string, call func() error) error {
-	// Admit refuses an operation by an error, so an error is no failure of the method.
-	// Only a panic is.
+	// An error of Admit is an answer to the user, not a failure of the host. It is therefore
+	// kept apart, and only a panic counts as a failure.
 	var refusal error
 	err := c.make(ctx, name, func() error { refusal = call(); return nil })
 	return cmp.Or(err, refusal)

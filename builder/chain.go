@@ -34,8 +34,9 @@ type chain struct {
 	moved   chan struct{}  // closed and replaced when something changes: see wakeAll
 }
 
-// task is a call of Apply or Undo that the worker must still make, because the log has
-// added or removed a block. With all tasks done, the rollup has followed the log.
+// task is a call of Apply or Undo that the rollup has not made yet. The log is always
+// ahead of the rollup: it adds or removes a block first, and the worker carries out the
+// tasks afterwards, in order.
 type task struct {
 	kind  taskKind
 	block block
@@ -49,8 +50,8 @@ const (
 	undo
 )
 
-// begin starts the chain at its last final block: the genesis, or a checkpoint's final
-// block.
+// begin sets the block on which all later ones build: the genesis or, after a restart from
+// a checkpoint, the last final block in the checkpoint.
 func (c *chain) begin(final block, serial uint64) {
 	c.final, c.serial, c.blocks, c.applied = final, serial, nil, headOf(&final)
 	c.tracker = canonical.New(headOf(&final))
@@ -87,8 +88,9 @@ func (c *chain) head() *block {
 	return &c.final
 }
 
-// follow applies a step of the queue to the chain, and reports whether it removed
-// blocks.
+// follow updates the blocks and the heads after a step of the queue, which may have
+// enqueued a block and may have changed the states of others. The result is true if blocks
+// have failed and were removed.
 func (c *chain) follow(now time.Time, enqueued *block, effects []bundlequeue.Effect) (undone bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -126,8 +128,8 @@ func (c *chain) idle() {
 	c.wakeAll()
 }
 
-// settled reports whether all blocks are final and the rollup has carried out all
-// tasks.
+// settled reports whether nothing is left to do: every block is final, and the rollup has
+// made all calls of Apply and Undo.
 func (c *chain) settled() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -144,12 +146,12 @@ func (c *chain) wakeAll() {
 // heads returns the heads as users see them. The caller holds c.mu.
 func (c *chain) heads() canonical.Heads {
 	h := c.tracker.Heads()
-	// A failed block stays in the heads until Undo has returned, when its operations
-	// are waiting in the rollup again.
+	// Pending is the newest block that the rollup has applied. If a block fails, users see it
+	// until Undo has returned, because only then do its operations wait again.
 	h.Pending = c.applied
 	for _, head := range []*canonical.Head{&h.Latest, &h.Safe, &h.Finalized} {
-		// A reader of a head expects its block in the state of the rollup, so no head
-		// is above the newest applied block.
+		// A user who reads a head expects the state of that block. The log may be ahead of the
+		// rollup, so no head is shown before its block is applied.
 		if head.Number > c.applied.Number {
 			*head = c.applied
 		}
@@ -165,12 +167,13 @@ func (c *chain) extend(b block) {
 	c.report(c.tracker.Executed(headOf(&b)))
 }
 
-// cut removes a failed block and all later blocks. It returns false if there is no such
-// block. The caller holds c.mu.
+// cut removes a block that no JAM chain can accumulate, and all later blocks, because they
+// were executed on its state. It returns false if an earlier call has removed the block.
+// The caller holds c.mu.
 func (c *chain) cut(commitment common.Hash) bool {
 	first := slices.IndexFunc(c.blocks, func(b block) bool { return b.commitment == commitment })
-	// The queue reports each later block as failed too, but the call for the first one
-	// has already removed them all.
+	// If several blocks fail together, the queue reports each of them. The call for the first
+	// one has already removed the rest.
 	if first < 0 {
 		return false
 	}
@@ -179,8 +182,8 @@ func (c *chain) cut(commitment common.Hash) bool {
 		if first+i > 0 {
 			before = &c.blocks[first+i-1]
 		}
-		// The worker undoes them, newest first, because they were executed on a state
-		// that will never exist.
+		// The rollup has executed these blocks, so it must undo them, from the newest one back
+		// to the one that failed.
 		c.todo = append(c.todo, task{undo, b, headOf(before)})
 	}
 	_, err := c.tracker.Fail(itemOf(&c.blocks[first]))
@@ -207,8 +210,8 @@ func (c *chain) move(e bundlequeue.Changed) {
 	c.progress(i, Progress{State: e.To, Version: e.Version, Package: e.Package, Core: e.Core, At: e.At})
 }
 
-// progress sets how far a block has come on JAM, and moves the heads. The caller holds
-// c.mu.
+// progress records how far a block has come on JAM and moves the heads accordingly, for
+// example the finalized head. The caller holds c.mu.
 func (c *chain) progress(i int, to Progress) {
 	b := &c.blocks[i]
 	was := b.Progress.State
@@ -282,24 +285,24 @@ func (c *chain) finished() {
 	c.finals = c.finals[1:]
 }
 
-// open returns one of the blocks that are not final; skip 0 selects the oldest.
+// open returns a block that is not final, counted from the oldest one: 0 selects the
+// oldest block. The result some is false if there are not so many blocks.
 func (c *chain) open(skip int) (b block, some bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if skip < len(c.blocks) {
 		return c.blocks[skip], true
 	}
-	// There are too few blocks that are not final, so the caller gets the newest block
-	// instead.
+	// The caller also needs the newest block if there are too few.
 	return *c.head(), false
 }
 
-// find looks up a block by its commitment, for a build that waits for it.
+// find looks up the block that a build needs, by its commitment. The result there is false
+// if the block was removed or is final. applied is true if the rollup has applied the
+// block. The channel moved is closed when either may have changed.
 func (c *chain) find(commitment common.Hash) (b block, there, applied bool, moved <-chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	// there means that the block is in the chain and not final. moved is closed when
-	// there or applied may have changed.
 	if i := slices.IndexFunc(c.blocks, func(other block) bool { return other.commitment == commitment }); i >= 0 {
 		b, there = c.blocks[i], true
 	}

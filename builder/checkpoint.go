@@ -9,8 +9,8 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// checkpointIfDue replaces the records of the log by a checkpoint if the log has grown
-// enough.
+// checkpointIfDue makes a checkpoint and replaces the records of the log by it, if the log
+// has grown enough since the last one.
 func (e *engine) checkpointIfDue(ctx context.Context) error {
 	c, ok := e.host.optional().(Checkpointer)
 	_, finals := e.chain.nextFinal()
@@ -81,8 +81,8 @@ func (e *engine) beginCheckpoint(ctx context.Context) (begin *checkpoint, queue 
 		if err := e.records.append([]byte{recordMark}); err != nil {
 			return err
 		}
-		// The rollup already has all operations up to this moment, because it makes
-		// each change before the builder writes it to the log.
+		// Every change is in the rollup before it is in the log. The state of the rollup
+		// therefore covers all changes that the log has at this moment.
 		e.chain.mu.Lock()
 		defer e.chain.mu.Unlock()
 		begin, tasks, queue = e.chain.checkpoint(), len(e.chain.todo), e.queue.AppendSnapshot(nil)

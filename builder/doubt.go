@@ -49,20 +49,23 @@ type Explainer interface {
 	Accepted(ctx context.Context, payload []byte) (jamq.PackageHash, error)
 }
 
-// doubt is the state of the builder's wait after its log may have lost records. The
-// wait ends when the finalized chain is doubtBlocks higher than the field from.
+// doubt describes the wait after a loss of records: if the log has lost the newest
+// records, it may also have lost packages that were already sent. The builder sends
+// nothing until the finalized JAM chain is doubtBlocks higher than the field from, because
+// by then each of these packages is accumulated or dead.
 type doubt struct {
 	lost bool // records may be lost
 	seen bool // a recent block has been imported since the wait began
-	// ahead is how far the best block was ahead of the host's clock at most, in slots;
-	// it may be negative.
+	// ahead is the largest lead of the best block over the host's clock since the wait began,
+	// in slots. It is negative if the blocks were always behind the clock.
 	ahead int64
-	// from is the height from which the wait is counted. When the records were lost, no
-	// best chain was higher.
+	// from is the height at which counting begins. It is at least the height of the best chain
+	// at the time of the loss, so that no lost package can have a newer anchor.
 	from uint64
 }
 
-// set begins or ends the wait. A new wait counts blocks from the next recent block on.
+// set begins a new wait if lost is true, and otherwise ends the wait. A new wait starts
+// counting when the first recent block arrives.
 func (d *doubt) set(lost bool) { *d = doubt{lost: lost} }
 
 // doubtIfPromoted begins the wait if the log may have lost records.
@@ -78,21 +81,23 @@ func (e *engine) doubtIfPromoted() error {
 	return nil
 }
 
-// startDoubt begins the wait and tells the operator. The caller writes it to the log.
+// startDoubt begins the wait and logs a warning for the operator. It does not write the
+// record with which the wait survives a restart; the caller does.
 func (e *engine) startDoubt() {
 	e.log.Warn("builder: the log may have lost records; no package is made until the finalized JAM chain has grown", "blocks", e.doubtBlocks())
 	e.doubt.set(true)
 	e.note(func(h *Health) { h.Doubted = true })
 }
 
-// doubtBlocks returns how many finalized blocks it takes until every lost package is
-// accumulated or dead.
+// doubtBlocks returns how many JAM blocks must become final until the fate of every sent
+// package is certain: until it is accumulated, or can never be.
 func (e *engine) doubtBlocks() uint64 {
 	spec := &e.cfg.Queue.Spec
 	return uint64(spec.RecentHistory) + uint64(spec.AvailabilityTimeout) + uint64(spec.EpochLength)
 }
 
-// noteBest ends a wait after a restart, or one after a loss of records, if it can.
+// noteBest is called for each new best block. If the block shows that the builder has
+// caught up with the chain, the wait after a restart or after a loss of records can end.
 func (e *engine) noteBest(best anchor.Point) {
 	ahead := e.ahead(best.Slot)
 	// The builder has not caught up with the chain yet.
@@ -104,10 +109,10 @@ func (e *engine) noteBest(best anchor.Point) {
 		e.release()
 		return
 	}
-	// A recent block may be three slots old, so at the moment of the loss the best
-	// block was at most three blocks above this one. If the host's clock is late, old
-	// blocks look recent too. The best block then gets further ahead of the clock, and
-	// the wait begins again.
+	// A block counts as recent if it is at most three slots old. At the time of the loss, the
+	// best chain was therefore at most three blocks higher than this block. If the host's
+	// clock is late, older blocks look recent too; then newer blocks get further ahead of the
+	// clock, and counting begins again.
 	if !d.seen || ahead > d.ahead {
 		d.seen, d.ahead, d.from = true, ahead, best.Height+recentSlots
 	}
@@ -167,8 +172,9 @@ func (e *engine) adoptLost(ctx context.Context) error {
 			return err
 		}
 	}
-	// If the service has accepted blocks that the log lacks, the error wraps
-	// ErrServiceInUse and the builder stops. After any other error the wait goes on.
+	// The builder must not continue with a log that has fewer blocks than the service has
+	// accepted. In that case the error wraps ErrServiceInUse. After any other error the wait
+	// continues.
 	newest, _, _ := e.chain.parent()
 	ctx, cancel := context.WithTimeout(ctx, e.cfg.BuildTimeout)
 	defer cancel()

@@ -29,9 +29,9 @@ type engine struct {
 	records records
 	chain   chain
 
-	// turn keeps the steps of the queue in order (see inTurn). It has a token while a
-	// goroutine uses queue, requests, trust, doubt or repeating. Unlike with a mutex, a
-	// caller can stop waiting for it.
+	// turn is a lock for the fields from queue to repeating: a goroutine that has put a token
+	// into the channel may use them (see inTurn). Unlike with a mutex, a caller can stop
+	// waiting when its context ends.
 	turn      chan struct{}
 	queue     *bundlequeue.Queue
 	requests  requests
@@ -44,8 +44,9 @@ type engine struct {
 	tail   *replay       // reads the log; nil when this process leads
 	leads  chan struct{} // closed when this process may write to the log
 
-	// proposed is the block that the worker has executed last, with its body. enqueued
-	// takes the block from here, so that no code of the host decodes it during a step.
+	// proposed is the newest block that the worker has executed, with its decoded body. The
+	// step that enqueues the block takes the body from here, because the host's decoder must
+	// not run, and perhaps hang, during a step.
 	proposed atomic.Pointer[block]
 	woken    chan struct{} // holds a token if the worker may have something to do
 	doubted  chan error    // an error that wraps errAllLost, from follow to awaitDoubt
@@ -64,14 +65,15 @@ type engine struct {
 
 	// Only the worker uses the fields below, and Open before the worker runs.
 
-	// proposeAt and finalAt are the earliest times for the next Propose and Final after
-	// a failure.
+	// After a failure of Propose or Final, proposeAt and finalAt are the times before which
+	// the worker does not call the method again.
 	proposeAt, finalAt time.Time
-	// postponed is how many more records than Config.CheckpointEvery the log must have
-	// for a checkpoint. It grows when a checkpoint fails.
+	// postponed raises the number of records at which the next checkpoint is due, above
+	// Config.CheckpointEvery. It grows each time a checkpoint fails, so that the builder does
+	// not try again after every record.
 	postponed int
-	// carried is true if Apply or Undo of the first task has succeeded, and its root
-	// was not compared yet.
+	// carried is true if Apply or Undo of the first task has succeeded, but the root of the
+	// rollup's state was not checked yet. A repetition then only checks the root.
 	carried bool
 }
 
@@ -138,8 +140,8 @@ func (e *engine) Run(ctx context.Context) error {
 	return e.cause
 }
 
-// begin sets the context for calls of the host. It returns false if Run was called
-// before.
+// begin prepares Run: it derives the context that the calls of the host get. It returns
+// false if Run was called before.
 func (e *engine) begin(ctx context.Context) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -158,8 +160,8 @@ func (e *engine) end(ctx context.Context, err error) {
 	e.cause = e.whyEnded(ctx, err)
 	<-e.turn
 	close(e.stopped)
-	// The host may close the log after Run. Admit, and calls of Payload and Pack that
-	// await has abandoned, may still run, but can no longer change the log.
+	// After Run, the host may close the log. Calls of the host that hang may return even
+	// later, but nothing that they do reaches the log any more.
 	e.requests.work.Wait()
 	e.alarm.Stop()
 	e.records.stop()
@@ -317,12 +319,12 @@ func (e *engine) step(ev bundlequeue.Event) error {
 	now := time.Now()
 	effects, err := e.queue.Step(now, ev)
 	if err != nil {
-		// The queue refuses the event, and nothing has changed. After any later error
-		// Run ends.
+		// The queue has refused the event without changing anything, so the builder continues.
+		// An error in any later line ends Run.
 		return err
 	}
-	// The promise of this package is the order of the following lines: a step is
-	// written to the log before anything follows from it.
+	// The following order is what makes the builder safe: each step is written to the log
+	// before it has any effect outside, for example before a package is sent.
 	if err := e.check(); err != nil {
 		return e.fail(err)
 	}
@@ -370,8 +372,8 @@ func (e *engine) appendStep(now time.Time, ev bundlequeue.Event) error {
 
 // fail ends Run with err, and returns err.
 func (e *engine) fail(err error) error {
-	// The builder must not go on, for example because the queue has made a step that
-	// the log may not have.
+	// The builder cannot go on, for example because the queue has made a step and it is
+	// unknown whether the log has it.
 	e.log.Error("builder: it stops", "err", err)
 	e.note(func(h *Health) { h.Err = err })
 	e.stop()
@@ -387,7 +389,8 @@ func (e *engine) follow(now time.Time, ev bundlequeue.Event, effects []bundleque
 			return err
 		}
 	}
-	// Run and Open do this in the same way, so that a restart leads to the same chain.
+	// Open repeats the steps of the log through this same code, so that a restart leads to the
+	// same chain.
 	if undone := e.chain.follow(now, enqueued, effects); undone {
 		e.mu.Lock()
 		e.interrupted = true // a running Propose executes on a state that will never exist
@@ -411,8 +414,8 @@ func (e *engine) follow(now time.Time, ev bundlequeue.Event, effects []bundleque
 // enqueued returns the block that a step has enqueued.
 func (e *engine) enqueued(ev *bundlequeue.Enqueue) (*block, error) {
 	if b := e.proposed.Load(); b != nil && b.commitment == ev.Commitment {
-		// This is the worker's last proposal. It need not be decoded, so that no code
-		// of the host runs during a step.
+		// The worker has just executed this block, so its body is at hand and the host's
+		// decoder need not run during a step.
 		return b, nil
 	}
 	b, err := readBlock(ev.Bundle)

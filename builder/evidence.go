@@ -53,8 +53,8 @@ func (e *engine) checkReceived(ctx context.Context, newest uint64, must bool) er
 		return nil
 	}
 	if !must {
-		// The node may be down, and the builder can run without the answer, so wait for
-		// one slot only.
+		// The node may be down, and the builder can also run without the answer. It therefore
+		// waits for one slot only.
 		limited, cancel := context.WithTimeout(ctx, e.cfg.Queue.Spec.SlotDuration)
 		defer cancel()
 		ctx = limited
@@ -66,8 +66,8 @@ func (e *engine) checkReceived(ctx context.Context, newest uint64, must bool) er
 		return fmt.Errorf("builder: Network.Received: %w", err)
 	case err != nil:
 		e.log.Warn("builder: the service cannot be asked how many blocks it has accepted", "err", err)
-	// newest is the number of the log's newest block, so the log lacks blocks that the
-	// service has accepted.
+	// The service has accepted more blocks than the log has, so a newer log of this rollup
+	// must exist.
 	case have > newest:
 		return fmt.Errorf("%w: it has accepted at least %d blocks, want at most %d, the number of the newest block of the log; restore the newest log, use a different service, or begin with the service's final state as genesis and FirstNumber %d", ErrServiceInUse, have, newest, have+1)
 	}
@@ -113,8 +113,9 @@ func (e *engine) awaitDoubt(ctx context.Context) error {
 		if !ok {
 			return doubt
 		}
-		// All packages seem lost. The service decides: if it has accepted none, they
-		// are really lost, and the blocks are right.
+		// The blocks show none of our packages. Either all packages were really lost, or the
+		// host delivers incomplete blocks. The service knows: if it has accepted no package,
+		// they were lost.
 		var have uint64
 		err := e.calls.make(ctx, "Network.Received", func() (err error) { have, err = network.Received(ctx); return err })
 		switch {
@@ -130,8 +131,9 @@ func (e *engine) awaitDoubt(ctx context.Context) error {
 	}
 }
 
-// staysBlind reports whether the JAM blocks lack a field: eight slots later they still
-// show nothing.
+// staysBlind waits for eight slots, so that late blocks can arrive. It returns true if the
+// blocks still show none of the packages that the service has accepted, so that the blocks
+// must lack a field.
 func (e *engine) staysBlind(ctx context.Context) bool {
 	const slots = 8
 	timer := time.NewTimer(slots * e.cfg.Queue.Spec.SlotDuration)
@@ -148,8 +150,9 @@ func (e *engine) staysBlind(ctx context.Context) bool {
 // really lost and the blocks are right.
 var errAllLost = errors.New("all packages seem lost")
 
-// trust decides whether the host fills in the JAM blocks correctly. It counts the fates
-// of the rollup's packages, which contradict the blocks if the blocks lack a field.
+// trust detects a host that delivers incomplete JAM blocks. It counts how the rollup's
+// packages end. If a package is accumulated after its death, or if all packages seem lost,
+// the blocks probably lack a field.
 type trust struct {
 	earned atomic.Bool              // a package was accumulated
 	died   map[uint64]anchor.Reason // of the last package that was sent, by block
@@ -163,7 +166,8 @@ type trust struct {
 // stops without a reason.
 const enoughLost = 12
 
-// follow returns an error if the effects of a step show that the blocks lack a field.
+// follow looks for such evidence in the effects of a step of the queue. It returns an
+// error if it finds some.
 func (t *trust) follow(effects []bundlequeue.Effect) error {
 	for _, effect := range effects {
 		switch e := effect.(type) {

@@ -41,8 +41,9 @@ type SharedLog interface {
 	Promoted() bool
 }
 
-// errBegun makes Lead return, because another process has written the first record of
-// the log. The callbacks of Lead return it.
+// errBegun ends a call of Lead early. The callbacks of Lead return it when another process
+// has written the first record of the log, because this process then reads that record
+// instead of writing one.
 var errBegun = errors.New("builder: the log has begun")
 
 // firstRecord returns the log's first record, or nil if this process may begin the log.
@@ -52,8 +53,8 @@ func (e *engine) firstRecord(ctx context.Context) ([]byte, error) {
 		if err != nil || first != nil || e.shared == nil {
 			return first, err
 		}
-		// The log is empty and shared. Wait until another process has begun it, or
-		// until this process may do so.
+		// The log is shared and still empty. Either another process begins it, or Lead returns
+		// nil and this process may begin it.
 		begun := func() error { return errBegun }
 		switch err := e.shared.Lead(ctx, func([]byte) error { return errBegun }, begun); {
 		case err == nil:
@@ -99,16 +100,17 @@ func (e *engine) whyFollows() error {
 	return ErrFollows
 }
 
-// mark makes a follower's rollup create a checkpoint at the same position as the
-// leader's.
+// mark is called when a follower reads that the leader has begun a checkpoint. The
+// follower's rollup then makes its own checkpoint of the same state, in case it keeps a
+// part of it on its own disk.
 func (r *replay) mark() error {
 	c, ok := r.host.optional().(Checkpointer)
 	if !ok || r.shared == nil {
 		return nil
 	}
-	// A rollup may keep a part of its checkpoint on its own disk, and needs that part
-	// at the next start. The records that Checkpoint returns are dropped, because the
-	// log gets those of the leader.
+	// The records that Checkpoint returns are not needed, because the log gets those of the
+	// leader. Only the part that the rollup keeps on its own disk matters: this process reads
+	// it at its next start.
 	var made [][]byte
 	err := r.calls.make(r.ctx, "Rollup.Checkpoint", func() (err error) { made, err = c.Checkpoint(r.ctx); return err })
 	r.records.covered = weight(made...)
@@ -118,8 +120,8 @@ func (r *replay) mark() error {
 // replaced is called when the leader has replaced the log by a checkpoint.
 func (r *replay) replaced() error {
 	r.records.size = 0
-	// This process has read everything before the checkpoint, so the rollup may remove
-	// data that only earlier checkpoints needed.
+	// The log now begins with a checkpoint that this process has already made too. Its rollup
+	// may remove data that only earlier checkpoints needed.
 	r.prune(r.ctx)
 	return nil
 }

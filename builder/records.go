@@ -20,14 +20,16 @@ const (
 	recordState = 'S'
 	// recordChange is a record that Rollup.TakeChanges returned.
 	recordChange = 'R'
-	// recordPart is a part of the queue's snapshot in a checkpoint, recordStep a step
-	// of the queue, recordConfig its configuration from then on, as JSON.
+	// recordPart is a part of the queue's snapshot, in a checkpoint. recordStep is one step of
+	// the queue. recordConfig is the configuration of the queue for the steps after it, as
+	// JSON.
 	recordPart, recordStep, recordConfig = 'P', 'Q', 'K'
-	// recordMark is written when the leader begins a checkpoint. The checkpoint has the
-	// state after this record.
+	// recordMark marks the position in the log at which the leader has begun a checkpoint, so
+	// that followers make theirs of the same state.
 	recordMark = 'M'
-	// recordDoubt and recordTrust are written when the log may have lost records, and
-	// when these can no longer matter: see doubt.go.
+	// recordDoubt is written when the log may have lost records. recordTrust is written when
+	// the lost records can no longer matter. While the last of the two is recordDoubt, the
+	// builder sends nothing, also after a restart: see doubt.go.
 	recordDoubt, recordTrust = 'D', 'T'
 )
 
@@ -57,9 +59,9 @@ type records struct {
 // These are the names of the writes to the log in Health.Calls.
 const logAppend, logReplace = "Log.Append", "Log.Replace"
 
-// writing is a call of append that waits for its records to be written. over is set
-// when the records are written or have failed, and err is the result. Only the
-// goroutine that has acquired records.writer uses these two fields.
+// writing is one call of append that waits until its records are on disk. When they are,
+// or when the write has failed, over is true and err has the result. Only the goroutine
+// that holds records.writer uses these two fields.
 type writing struct {
 	records [][]byte
 	over    bool
@@ -108,8 +110,8 @@ func (r *records) append(all ...[]byte) error {
 	return w.err
 }
 
-// maxWrite limits how much one write contains, in bytes: when a write has reached
-// this size, writeSome does not add the records of a further call.
+// maxWrite limits the size of one write to the log, in bytes. A write that has reached it
+// leaves the records of further calls to the next write.
 const maxWrite = 1 << 20
 
 // writeSome writes the records of the longest-waiting calls of append. The caller has
@@ -196,8 +198,8 @@ func (r *records) end(all [][]byte) error {
 	if err := r.failure(); err != nil {
 		return err
 	}
-	// The checkpoint does not contain the records that were appended since begin, so
-	// they follow it.
+	// While the checkpoint was made, other goroutines have appended records. The checkpoint
+	// does not contain them, so they are written after it.
 	err := r.calls.make(context.Background(), logReplace, func() error { return r.log.Replace(append(all, after...)...) })
 	switch {
 	case errors.Is(err, journal.ErrTooLarge):
@@ -242,8 +244,8 @@ func (r *records) failure() error {
 	return r.err
 }
 
-// weight returns by how much records make the log grow, in the unit of
-// Config.CheckpointEvery.
+// weight returns how much the given records count toward the limit Config.CheckpointEvery.
+// Most records count as one.
 func weight(all ...[]byte) (n int) {
 	const counted = 16 << 10
 	for _, record := range all {
@@ -254,8 +256,8 @@ func weight(all ...[]byte) (n int) {
 	return n
 }
 
-// grew reports whether the log has grown enough for a new checkpoint. more raises the
-// limit.
+// grew reports whether the log has grown enough since the last checkpoint to make another
+// one. more is added to the limit, after checkpoints that have failed.
 func (r *records) grew(every, more int) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

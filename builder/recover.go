@@ -13,8 +13,9 @@ import (
 	"github.com/jamq/jamq/submit"
 )
 
-// recover is the main part of Open: it brings everything to the state after the last
-// record.
+// recover reads the log when a builder is opened, and brings the queue, the chain and the
+// rollup to the state that they had after its last record. An empty log begins with the
+// genesis.
 func (e *engine) recover(ctx context.Context) error {
 	first, err := e.firstRecord(ctx)
 	if err != nil {
@@ -93,8 +94,8 @@ func (e *engine) recovered() submit.Recovery {
 	found := submit.Recovery{Finalized: e.queue.Finalized(), Best: e.queue.Best(), Logger: e.log}
 	for _, info := range e.queue.Infos() {
 		for _, v := range info.Versions {
-			// Before the restart, the package was sent and its block was not final. The
-			// new feed does not know that, so let it observe the package again.
+			// This package was sent before the restart, and its block is not final. The feed
+			// must be told about it again, because a new feed knows no packages.
 			if v.Attempts > 0 && info.State != bundlequeue.Finalized {
 				found.Out = append(found.Out, submit.Out{
 					Number: info.Number, Version: v.Version, Package: v.Package, Core: info.Core,
@@ -126,8 +127,8 @@ func (e *engine) beginLog(ctx context.Context, c *checkpoint, state [][]byte) (e
 	return e.records.end(checkpointRecords(c, state, e.queue.AppendSnapshot(nil)))
 }
 
-// beginAt sets the number of the first block of the queue. The number in the log takes
-// precedence over Config.Queue.FirstNumber, which is used only for an empty log.
+// beginAt sets the number of the first block that the rollup ever makes. The log has this
+// number; the one in Config.Queue is used only to begin an empty log.
 func (e *engine) beginAt(first uint64) { e.chain.first, e.cfg.Queue.FirstNumber = first, first }
 
 // hold sets whether the builder holds back packages after a restart.
@@ -170,8 +171,8 @@ func (e *engine) reconfigure(before []byte) error {
 	return e.records.append(append([]byte{recordConfig}, raw...))
 }
 
-// configure applies an encoded configuration to the queue. The error wraps ErrCorrupt
-// if the configuration cannot be decoded.
+// configure makes the queue continue with the configuration in a record of the log. The
+// error wraps ErrCorrupt if the record cannot be decoded.
 func (e *engine) configure(raw []byte) (err error) {
 	var cfg bundlequeue.Config
 	if err := json.Unmarshal(raw, &cfg); err != nil {
@@ -251,8 +252,9 @@ func (r *replay) again(record []byte) error {
 	i := r.read
 	r.read++
 	states, parts := 1+r.start.records, 1+r.start.records+r.start.parts
-	// The first records are the checkpoint. They are collected until it is complete,
-	// and redo gets each later record.
+	// A log begins with the records of a checkpoint, whose number the first record contains.
+	// They are collected until all are there. Each later record is a change that happened
+	// after the checkpoint.
 	if i < parts {
 		r.records.covered += weight(record)
 	}
@@ -280,8 +282,8 @@ func (r *replay) begin(kind byte, body []byte) (err error) {
 	if kind != recordCheckpoint {
 		return fmt.Errorf("%w: it begins with a record of kind %q", ErrCorrupt, kind)
 	}
-	// This record may differ from the one that firstRecord has returned, because
-	// another process may have replaced a shared log in the meantime.
+	// If the log is shared, this record may be a newer checkpoint than the one that
+	// firstRecord has read, because the leader may have replaced the log in between.
 	r.start, err = r.readCheckpoint(body)
 	return err
 }

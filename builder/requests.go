@@ -11,9 +11,9 @@ import (
 	"github.com/jamq/jamq/submit"
 )
 
-// requests tracks the work on the effects Build and Send, with which the queue requests
-// that a package is made or sent. Except for work, the fields are used only inside
-// inTurn or while Open recovers.
+// requests tracks the goroutines that make and send packages. The queue requests this work
+// with the effects Build and Send. Except for work, the fields are used only inside
+// inTurn, or while Open recovers.
 type requests struct {
 	working map[uint64]struct{} // tickets of the requests whose goroutine runs
 	held    bool                // no package is made or sent yet after a restart
@@ -24,8 +24,8 @@ type requests struct {
 // act begins the work that a Build or Send effect requests.
 func (e *engine) act(effect bundlequeue.Effect) {
 	if e.requests.held || e.requests.paused != nil || e.ctx.Err() != nil {
-		// The request stays open in the queue until actOnOpen, or a restart, begins the
-		// work.
+		// Nothing is lost: the queue keeps the request open, and actOnOpen or the next start
+		// begins the work.
 		return
 	}
 	switch r := effect.(type) {
@@ -65,8 +65,9 @@ func (e *engine) release() {
 
 // endHold ends the wait after a restart, because Config.HoldTimeout has passed.
 func (e *engine) endHold() {
-	// If records may be lost, the wait goes on until a recent JAM block arrives. There
-	// was none yet, so tell the operator.
+	// Config.HoldTimeout has passed without a recent JAM block. If records may be lost, the
+	// builder cannot know how long it must wait, so it continues to wait and tells the
+	// operator.
 	if e.doubt.lost && !e.doubt.seen {
 		e.log.Error("builder: it makes no package, because the log may have lost records, and no recent JAM block shows how long it has to wait; check the clock of this machine and the JAM node, or resume the builder if nothing was lost", "slots", -e.ahead(e.queue.Best().Slot))
 	}
@@ -108,7 +109,8 @@ func (e *engine) build(r bundlequeue.Build) {
 	e.answer(r.Ticket, nil, func() error { return e.stepBuilt(&built) })
 }
 
-// stepBuilt passes a finished package to the queue, and records whether it is of use.
+// stepBuilt gives a new package to the queue. The queue may refuse it, or may no longer
+// need it, and stepBuilt counts these builds as failed.
 func (e *engine) stepBuilt(built *bundlequeue.Built) error {
 	err := e.step(*built)
 	switch {
@@ -116,8 +118,8 @@ func (e *engine) stepBuilt(built *bundlequeue.Built) error {
 		e.log.Error("builder: Network.Pack made a package that the queue did not ask for", "package", built.Package, "err", err)
 		e.noteBuildOutcome(err)
 		return e.step(bundlequeue.BuildFailed{Ticket: built.Ticket})
-	// The queue has accepted the answer and dropped the package, because it was dead
-	// when it was ready.
+	// The queue has accepted the answer but not kept the package. This happens if the package
+	// was already dead when it was ready, for example because its anchor had expired.
 	case err == nil && !e.queue.Holds(built.Package):
 		e.noteBuildOutcome(fmt.Errorf("%w: %s, anchored at %s", ErrUseless, built.Package, built.Context.Anchor))
 	default:
@@ -132,8 +134,9 @@ func (e *engine) pack(ctx context.Context, r *bundlequeue.Build) (built bundlequ
 	if err != nil {
 		return built, err
 	}
-	// Only this second execution confirms the root of the proposal. No package may be
-	// sent with a root that the rollup cannot reproduce.
+	// Before this package is sent, the rollup must execute the block a second time, in Apply,
+	// and reach the same root. A rollup that is not deterministic is detected here, before JAM
+	// sees its block.
 	b, err := e.awaitApplied(ctx, &header)
 	if err != nil {
 		return built, err
@@ -150,8 +153,8 @@ func (e *engine) pack(ctx context.Context, r *bundlequeue.Build) (built bundlequ
 	return bundlequeue.Built{Ticket: r.Ticket, Package: pkg.Hash, Context: pkg.Context, Bundle: appendPackage(nil, &pkg)}, err
 }
 
-// awaitApplied waits until the rollup has applied a block, and returns it with its
-// body.
+// awaitApplied waits until the rollup has executed a block in Apply, and returns the block
+// with its decoded body.
 func (e *engine) awaitApplied(ctx context.Context, header *block) (block, error) {
 	for {
 		b, there, applied, moved := e.chain.find(header.commitment)

@@ -23,8 +23,8 @@ func (e *engine) encode(body any) (raw []byte, err error) {
 		if raw, err = e.host.encode(body); err != nil {
 			return err
 		}
-		// A restart must read the same body from the encoding, or the error wraps
-		// ErrCodec.
+		// Decode the body at once and compare, because after a restart the rollup gets the
+		// decoded body and must reach the same state with it.
 		again, err := e.host.decode(raw)
 		if err != nil {
 			return fmt.Errorf("%w: %w", ErrCodec, err)
@@ -71,7 +71,8 @@ func readPackage(raw []byte) (p Package, err error) {
 
 // appendBlock appends the encoding of a block, whose body must be encoded already.
 func appendBlock(to []byte, b *block) []byte {
-	// No code of the host may run here, so the body is not encoded again.
+	// The body was encoded when the block was proposed. Encoding it here would call the host's
+	// code during a step, and that code may hang.
 	return wire.AppendBytes(appendRoots(to, b), b.raw)
 }
 

@@ -95,7 +95,6 @@ func (c *chain) note(now time.Time, effects []bundlequeue.Effect) {
 func (c *chain) since(after uint64) (events []Event, end uint64, heads canonical.Heads, moved <-chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	// moved is closed when there are new events, or when the heads may have changed.
 	kept := uint64(len(c.events))
 	fresh := min(c.noted-min(after, c.noted), kept)
 	return slices.Clone(c.events[kept-fresh:]), c.noted, c.heads(), c.moved

@@ -8,10 +8,9 @@ import (
 	"github.com/jamq/jamq/internal/fields"
 )
 
-// Window is the part of each slot in which packages are sent. It begins some time
-// after the slot's block, because guarantors are busy with that block first. It
-// ends early enough for guarantors to refine the package and sign the report before
-// the next block.
+// Window is the part of each slot in which packages are sent. Guarantors are busy with the
+// block of the slot at first, so the window opens later. It closes early enough for
+// guarantors to refine a package and to sign the report before the next block.
 type Window struct {
 	// Clock is the chain's slot clock.
 	Clock jamq.SlotClock

@@ -66,8 +66,8 @@ func (e *engine) workOnce(ctx context.Context) (more bool, err error) {
 	if err == nil || ctx.Err() != nil {
 		return more, err
 	}
-	// A failure to make a block is only logged, because the rollup can still follow the
-	// log.
+	// An error of Propose only delays the next block. It does not end the worker, because the
+	// rollup must still apply and undo the blocks that exist.
 	if errors.Is(err, ErrIdle) {
 		e.chain.idle()
 	} else {
@@ -77,7 +77,8 @@ func (e *engine) workOnce(ctx context.Context) (more bool, err error) {
 	return false, nil
 }
 
-// carry calls Apply or Undo, and compares the rollup's root with that in the log.
+// carry lets the rollup follow the log by one block: it calls Apply or Undo, and checks
+// that the rollup's root is then the one in the log.
 func (e *engine) carry(ctx context.Context, t task) error {
 	want := t.block.Root
 	if t.kind == undo {
@@ -120,8 +121,8 @@ func (e *engine) finish(ctx context.Context) {
 	for block, some := e.chain.nextFinal(); some && !time.Now().Before(e.finalAt); block, some = e.chain.nextFinal() {
 		if err := e.callFinal(ctx, block); err != nil {
 			e.log.Error("builder: Final failed; it is called again", "block", block.Number, "err", err)
-			// The next final blocks and the next checkpoint wait for this call. New
-			// blocks do not.
+			// If Final fails, only the later calls of Final and the next checkpoint are
+			// delayed. The rollup makes new blocks in the meantime.
 			e.finalAt = time.Now().Add(e.cfg.Retry)
 			return
 		}
@@ -170,11 +171,11 @@ func (e *engine) produce(ctx context.Context) (made bool, err error) {
 	return err == nil, err
 }
 
-// checkSize returns an error that wraps ErrTooLarge if a block or a package is too
-// large.
+// checkSize returns an error that wraps ErrTooLarge if a block or a package does not fit
+// into a record of the log.
 func checkSize(name string, number uint64, size int) error {
-	// A quarter of the largest record leaves enough room for the other fields of the
-	// record.
+	// The record also contains other fields, so a block or a package may take up a quarter of
+	// the largest record.
 	const most = journal.MaxRecord / 4
 	if size > most {
 		return fmt.Errorf("%w: %s %d has %d bytes, want at most %d", ErrTooLarge, name, number, size, most)
@@ -187,8 +188,8 @@ func (e *engine) propose(ctx context.Context, number uint64) (body any, root com
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	e.mu.Lock()
-	// If an earlier block fails during the call, the proposal is worthless, and follow
-	// cancels its context.
+	// If an earlier block fails while Propose runs, the proposal is useless. The step that
+	// learns of the failure then cancels this context.
 	e.interrupt, e.interrupted = cancel, false
 	e.mu.Unlock()
 	err = e.calls.make(ctx, "Rollup.Propose", func() (err error) {

@@ -13,8 +13,9 @@ func (q *Queue) adopt(ev Adopt) error {
 	}
 	q.makeFinal(it, Changed{Package: ev.Package, At: q.view.Finalized()})
 	q.plan(it)
-	// Forget the bundle at once, and all before it. If it stayed, the next bundle would
-	// have to name one of its known packages as a prerequisite.
+	// If the queue kept the adopted bundle, the next bundle would need a prerequisite among
+	// the packages that the queue knows, and the accumulated one is not among them. So the
+	// bundle and all earlier ones are forgotten.
 	for q.firstPlace < q.active {
 		q.retireFirst()
 	}

@@ -12,14 +12,16 @@ import (
 // mayBuild reports whether the bundle is ready for a new package.
 func (q *Queue) mayBuild(it *item) bool {
 	t := it.troubles()
-	// After a useless build, the next one waits for another block. admissible makes
-	// sure that no chain accumulates two packages of the bundle (promise B1).
+	// If the last package was already dead when it was built, the next build waits until the
+	// best or the final block has changed, because the same block would give the same dead
+	// package.
 	return it.state != Reserved && !q.ended(it) && q.now >= it.notBefore &&
 		(t.untilBest.IsZero() || t.untilBest != q.view.Best().Hash) &&
 		(t.untilFinal.IsZero() || t.untilFinal != q.view.Finalized().Hash)
 }
 
-// build requests a new package from the host, if that is safe and a core is free.
+// build emits a request for a new package of a bundle. It does nothing if no core is free,
+// or if a chain could accumulate both the new package and an earlier one.
 func (q *Queue) build(it *item) {
 	if !q.mayBuild(it) {
 		return
@@ -56,10 +58,11 @@ func (q *Queue) buildEffect(it *item, at, minAnchor anchor.Point, offset int) Bu
 	}
 }
 
-// anchorAgain chooses a new anchor for a build request that was open at a restart.
+// anchorAgain chooses the anchor when a build request is repeated, for example after a
+// restart.
 func (q *Queue) anchorAgain(it *item) (at, least anchor.Point, offset int) {
-	// The first anchor may have left the best chain in the meantime. When the host
-	// answers, built checks whether the package still fits.
+	// A reorganization may have removed the anchor of the original request, so choose again
+	// from the present chain. The finished package is checked once more.
 	least, _ = q.allDead(it)
 	if r := it.request; !r.minAnchor.IsZero() {
 		if _, onBest := q.view.Locate(r.minAnchor.Hash); onBest {
@@ -83,18 +86,19 @@ func (q *Queue) offset(it *item) int {
 			ahead++
 		}
 	}
-	// Blocks that pass during a build delay the report just as the bundles in front of
-	// this bundle do, so count them in the same way.
+	// Each block that passes during the build delays the report by one block, just as inUse
+	// more bundles before this one would.
 	ahead += q.buildBlocks() * inUse
-	// Both extremes are bad: a package with an old anchor may expire before it is
-	// reported, and a new anchor may be lost in a reorg.
+	// The anchor is a compromise. With an old anchor the package may expire before it is
+	// reported; with a new one it may be lost in a reorganization.
 	return anchor.Best(&q.cfg.Spec, q.delays.Estimate(), ahead, inUse)
 }
 
 // buildMemory is the number of builds that buildBlocks considers.
 const buildMemory = 8
 
-// buildBlocks returns how many blocks a build may take: the maximum of the last builds.
+// buildBlocks returns how many JAM blocks a build is expected to take. It is the maximum
+// of the last builds.
 func (q *Queue) buildBlocks() int {
 	blocks := 0
 	for _, b := range q.buildTimes {
@@ -109,8 +113,8 @@ func (q *Queue) noteReorgs() {
 	for _, it := range q.builds {
 		if r := it.request; !r.reorged && !r.minAnchor.IsZero() {
 			_, onBest := q.view.Locate(r.minAnchor.Hash)
-			// An older anchor in the answer to this request is then no mistake of the
-			// host.
+			// The required anchor has left the best chain, so the host cannot use it. A package
+			// with an older anchor is then accepted from the host.
 			r.reorged = !onBest
 		}
 	}
@@ -120,8 +124,8 @@ func (q *Queue) noteReorgs() {
 func (q *Queue) learnBuild(r *request, failed bool) {
 	best := q.view.Best().Height
 	took := int(min(best-min(best, r.best.Height), uint64(q.cfg.Spec.RecentHistory)))
-	// A failed build counts only if it took longer than the earlier builds: it may have
-	// failed because its anchor expired during the build.
+	// A failed build teaches nothing, unless it took longer than the builds before: it may
+	// have failed exactly because its anchor was too old at the end.
 	if failed && took <= q.buildBlocks() {
 		return
 	}
@@ -139,8 +143,8 @@ func (q *Queue) built(now instant, ev Built) error {
 	}
 	r := it.request
 	at, onBest := q.view.Locate(ev.Context.Anchor)
-	// An error means that the host has made a mistake. The request then stays open for
-	// another answer.
+	// The host has made a mistake in this package. The request remains open, so that the host
+	// can answer it again.
 	if err := q.checkBuilt(it, at, onBest, &ev); err != nil {
 		return err
 	}
@@ -195,8 +199,8 @@ func (q *Queue) checkBuilt(it *item, at anchor.Point, onBest bool, ev *Built) er
 	if q.versions[ev.Package] != nil {
 		return fmt.Errorf("%w: bundle %d: package %s was built before; its anchor or content must differ", ErrInadmissible, it.number, ev.Package)
 	}
-	// The view forgets no block while finality does not move, so an anchor that it does not know
-	// must be the host's mistake.
+	// An unknown anchor can have two causes. The view forgets blocks only when finality moves,
+	// and finality has not moved since the request, so the host has named a wrong block.
 	if !onBest && r.final == q.view.Finalized().Hash && !q.view.Knows(ev.Context.Anchor) {
 		return fmt.Errorf("%w: %w: bundle %d is anchored at %s, want a block that was imported; the best is %s of slot %d",
 			ErrInadmissible, ErrUnknownAnchor, it.number, ev.Context.Anchor, q.view.Best().Hash, q.view.Best().Slot)
@@ -210,9 +214,9 @@ func (q *Queue) checkBuilt(it *item, at anchor.Point, onBest bool, ev *Built) er
 // discard drops a package that was already dead when it was built.
 func (q *Queue) discard(it *item, r *request, pkg jamq.PackageHash, reason anchor.Reason, at anchor.Point) {
 	q.noteUseless(it, reason)
-	// The next build starts as soon as it can give a different package. Lookup anchors
-	// are final blocks, so after LookupExpired (D3) it needs another final block.
-	// Otherwise another best block is enough.
+	// Another build makes sense only when its package can be different. Lookup anchors are
+	// final blocks, so if the lookup anchor was too old (rule D3), the next build waits for a
+	// new final block. In all other cases it waits for a new best block.
 	if reason == anchor.LookupExpired {
 		it.inTrouble().untilFinal = r.final
 	} else {
@@ -221,7 +225,8 @@ func (q *Queue) discard(it *item, r *request, pkg jamq.PackageHash, reason ancho
 	q.emit(Died{Number: it.number, Version: r.version, Package: pkg, Reason: reason, At: at, Unsent: true})
 }
 
-// noteUseless counts a package that died before it was sent, and its reason for Delay.
+// noteUseless counts a package that was dead before it could be sent. Operators see the
+// count and the last reason in Delay.
 func (q *Queue) noteUseless(it *item, reason anchor.Reason) {
 	t := it.inTrouble()
 	t.useless++
@@ -260,8 +265,8 @@ func (q *Queue) prune(it *item) {
 		if v.lost || !q.finallyDead(v) {
 			return false
 		}
-		// Later packages must not be anchored before the block at which a forgotten
-		// package died.
+		// The queue forgets this dead package but must remember where it died: a new package
+		// that is anchored earlier could be accumulated in addition to it.
 		if since := v.trace.Status().DeadSince; it.deadSince == nil || since.Height > it.deadSince.Height {
 			it.deadSince = &since
 		}

@@ -30,8 +30,8 @@ func (q *Queue) anchorAt(least anchor.Point, offset int) (at anchor.Point, actua
 	best := q.view.Best().Height
 	height := best - min(uint64(offset), best)
 	if !least.IsZero() {
-		// A package may not be anchored before least, so least is used if it is newer.
-		// The actual offset is smaller then.
+		// The package must not be anchored before the block least. If the wanted anchor is
+		// older, use least itself.
 		height = max(height, least.Height)
 	}
 	// The newest block cannot be an anchor: its state root becomes public only with its
@@ -53,7 +53,7 @@ func (q *Queue) finallyAccumulated(v *version) bool {
 // finallyDead reports whether no chain can ever accumulate a package.
 func (q *Queue) finallyDead(v *version) bool {
 	s := v.trace.Status()
-	// A package that was never sent is on no network. One that is dead at the finalized
-	// block stays dead, because every future chain contains that block.
+	// A package that was never sent cannot reach the chain. A package that is dead at the
+	// finalized block is dead on every future chain, because all of them contain this block.
 	return !v.sent || s.Dead != anchor.Alive && s.DeadSince.Height <= q.view.Finalized().Height
 }

@@ -23,8 +23,8 @@ func (q *Queue) readClock(now time.Time) instant {
 
 // clockWentBack shortens every wait to the longest wait that could begin now.
 func (q *Queue) clockWentBack(now instant) {
-	// The deadlines come from readings of a wrong clock. They may be far in the future,
-	// and would stop the queue until then.
+	// All deadlines were computed from a clock that was ahead. Unless they are shortened, the
+	// queue would stand still until the clock reaches them again.
 	wait := instant(max(q.cfg.SubmitRetryInterval, q.cfg.BackoffMax+q.cfg.BackoffMax/8))
 	for place := q.active; place < q.end(); place++ {
 		it := q.at(place)

@@ -19,8 +19,8 @@ type spent struct {
 	place      uint64 // position of the failed bundle in the queue
 }
 
-// maxSpent is how many commitments of failed bundles the queue remembers at most, so
-// that memory stays bounded. It forgets the oldest first.
+// maxSpent limits how many commitments of failed bundles the queue remembers, so that its
+// memory stays bounded. The oldest ones are forgotten first.
 const maxSpent = 1 << 14
 
 // checkCommitments checks that a bundle may be enqueued at the given position.
@@ -36,8 +36,8 @@ func (q *Queue) checkCommitments(place uint64, ev *Enqueue) error {
 	if ev.Parent != none && ev.Parent != head && (head != none || parentUsed) {
 		return fmt.Errorf("%w: bundle %d was executed on %s, want %s", ErrWrongParent, ev.Number, ev.Parent, head)
 	}
-	// The number was reserved, and the next bundle was already executed on the block
-	// that the host promised for it.
+	// While this number was only reserved, the host has already executed the next block on the
+	// block that it promised here. It must keep that promise.
 	if it := q.at(place); it != nil && it.awaited != nil && ev.Commitment != none && ev.Commitment != *it.awaited {
 		return fmt.Errorf("%w: bundle %d is %s, want %s, on which the next one was executed", ErrWrongParent, ev.Number, ev.Commitment, *it.awaited)
 	}
@@ -73,8 +73,8 @@ func (q *Queue) spend(it *item) {
 // forgetSpent forgets failed bundles when the bundle that replaced them is final.
 func (q *Queue) forgetSpent() {
 	q.spent = slices.DeleteFunc(q.spent, func(s spent) bool {
-		// A host can no longer build on the failed bundle by mistake, because the block
-		// before that position is no longer the head.
+		// The bundle that took the place of the failed one is final. No host can still build on
+		// the failed block by mistake, so its commitment is forgotten.
 		if s.place < q.active {
 			delete(q.commitments, s.commitment)
 		}
@@ -89,8 +89,9 @@ func (q *Queue) commit(it *item, ev *Enqueue) {
 		if it.place == q.firstPlace {
 			q.setBase(parent)
 		} else if before := q.at(it.place - 1); before.state == Reserved {
-			// The bundle before it is only reserved. The host must fill the reservation
-			// with the block on which this bundle was executed.
+			// The number before this one is only reserved, but this bundle was already executed
+			// on its block. When the host fills the reservation, it must be with exactly that
+			// block.
 			before.awaited = &parent
 		}
 	}

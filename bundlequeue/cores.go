@@ -13,8 +13,8 @@ import (
 type cores struct {
 	list []core
 	free int // cores available to bundles
-	// changed is true if a Cores event has set another list than the configured one.
-	// Snapshots contain that list, so that it survives restarts.
+	// changed is true if a Cores event has replaced the configured list of cores. Snapshots
+	// then contain the list, so that it survives a restart.
 	changed bool
 }
 
@@ -82,7 +82,8 @@ func (c *cores) acquire(it *item, freeOnChain func(jamq.CoreIndex) bool) bool {
 			continue
 		}
 		free := freeOnChain(c.list[i].index)
-		// Prefer a core that can take a report in the next block of the chain.
+		// Take the first unused core on which the chain accepts a report in its next block. If
+		// there is none, take any unused core.
 		if found < 0 || free {
 			found = i
 		}

@@ -76,8 +76,8 @@ type Rekey struct {
 // accumulated, and the order has no effect if one of them is. As soon as no chain
 // can accumulate any of them, the bundle fails together with all later bundles.
 type GiveUp struct {
-	// Number is the rollup block number of a bundle that is neither reserved
-	// nor final.
+	// Number is the rollup block number of the bundle to give up. The bundle must be neither
+	// reserved nor final.
 	Number uint64
 	// Reason is copied to [Failed], for an operator. It has at most 1024 bytes.
 	Reason string

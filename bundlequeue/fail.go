@@ -15,8 +15,8 @@ func (q *Queue) isLoss(v *version) bool {
 	return (v.accepted || v.refused) && isLossBy(v.trace.Dead(), q.needs(v))
 }
 
-// need is the status of one prerequisite of a package. A package cannot be reported or
-// accumulated before its prerequisites, so a late package may be their fault.
+// need is the status of one prerequisite of a package. If a package dies because its
+// prerequisite was late or died, the package itself is not to blame.
 type need struct {
 	dead    bool
 	arrived bool // it is reported or accumulated
@@ -81,8 +81,8 @@ func (q *Queue) advance() *item {
 	return nil
 }
 
-// fail gives bundles back to the host if the queue builds no more packages for the
-// first one.
+// fail ends the first open bundle if the queue will build no more packages for it, and
+// gives it and all later bundles back to the host.
 func (q *Queue) fail() {
 	first := q.advance()
 	if first == nil || first.state == Reserved || !q.ended(first) || first.live() != nil {
@@ -90,9 +90,9 @@ func (q *Queue) fail() {
 	}
 	for place := first.place; place < q.end(); place++ {
 		for _, v := range q.at(place).versions {
-			// Only a package that is dead on the finalized chain is dead on every
-			// future chain. Before that, the host must not put the same transactions
-			// into other packages.
+			// The host executes these transactions again in other packages. That is safe only
+			// if no chain can still accumulate an old package, so each one must be dead on the
+			// finalized chain.
 			if !q.finallyDead(v) {
 				return
 			}
@@ -106,8 +106,9 @@ func (q *Queue) fail() {
 	q.failFrom(first, lost, fmt.Sprintf("block %d: %s", first.number, reason))
 }
 
-// failFrom gives a bundle and all later ones back to the host. lost is the number of
-// packages that the first bundle has lost, or 0 if it fails for another reason.
+// failFrom emits a Failed effect for a bundle and for each later bundle, and removes them.
+// lost is the number of packages that the first bundle has lost, or 0 if it fails for
+// another reason.
 func (q *Queue) failFrom(first *item, lost int, reason string) {
 	failed := q.items[first.place-q.firstPlace:]
 	cause := first.number

@@ -39,9 +39,9 @@ type VersionInfo struct {
 	Prerequisites []jamq.PackageHash
 	// Attempts is the number of times that the package was sent.
 	Attempts int
-	// Reported, Available and Accumulated are the blocks of the best chain that reported
-	// the package, made it available and accumulated it. A zero point means that this has
-	// not happened.
+	// Reported, Available and Accumulated are the blocks of the best chain in which the
+	// package was reported, became available and was accumulated. A zero point means that this
+	// has not happened.
 	Reported, Available, Accumulated anchor.Point
 	// Dead is the rule by which the package can never be accumulated on the best chain, or
 	// anchor.Alive if it still can be. DeadSince is the block at which the package died.
@@ -103,9 +103,9 @@ type Totals struct {
 	// AccumulatedAfterFailed counts the packages that a chain has accumulated although the
 	// queue considered them dead on this chain: see [Resurrected].
 	AccumulatedAfterFailed uint64
-	// NonWinningVersionsCanceled counts the packages that were dropped during or after the
-	// build, because another package of the same bundle was reported first or was revived by a
-	// reorg.
+	// NonWinningVersionsCanceled counts packages that the queue dropped before sending them,
+	// because another package of the same bundle was reported or had come back to life in a
+	// reorganization.
 	NonWinningVersionsCanceled uint64
 	entered                    [NumStates]uint64
 }

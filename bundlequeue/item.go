@@ -63,9 +63,9 @@ type trouble struct {
 	failed, useless int
 	// reason is the reason for which the last of the useless packages was dead.
 	reason anchor.Reason
-	// untilBest and untilFinal are the best and the finalized block of a useless build,
-	// or zero. The next build waits for another block, because the same block would
-	// give the same package.
+	// If the last build was useless, one of these is set: the best block or the finalized
+	// block at the time of its request. No new build begins while that block is still the
+	// newest, because it would give the same dead package.
 	untilBest, untilFinal jamq.HeaderHash
 	// givenUp is the reason in a GiveUp event. After that event the queue sends no
 	// package.
@@ -105,9 +105,8 @@ type request struct {
 	ticket    uint64
 	version   int
 	minAnchor anchor.Point
-	// reorged is true if minAnchor has left the best chain since the request. Open may
-	// then have asked again with an older anchor, so an older anchor is not the host's
-	// mistake.
+	// reorged is true if the block minAnchor has left the best chain since the request. The
+	// host then cannot use it as an anchor, so a package with an older anchor is accepted.
 	reorged       bool
 	prerequisites []jamq.PackageHash
 	best          anchor.Point    // best block at the request
@@ -165,8 +164,8 @@ func (it *item) live() *version {
 	if w := it.winner(); w != nil {
 		return w
 	}
-	// On a valid chain at most one package is not dead, because each package is
-	// anchored at a block at which all earlier ones are dead.
+	// At most one package of a bundle is alive, because each one is anchored at a block that
+	// proves all earlier ones dead.
 	for _, v := range slices.Backward(it.versions) {
 		if !v.dead() {
 			return v
@@ -177,14 +176,14 @@ func (it *item) live() *version {
 
 // left reports whether the bundle's live package has been sent.
 func (it *item) left() bool {
-	// Only then may the package of the next bundle be sent, because packages are sent
-	// in block order (promise B3).
+	// Packages are sent in the order of their blocks (promise B3), so the next bundle waits
+	// until this is true.
 	v := it.live()
 	return v != nil && v.sent
 }
 
-// derive computes a bundle's state, the deciding package, and the block that proves the
-// state.
+// derive computes the state of a bundle from what the JAM chain says about its packages.
+// It also returns the package that decides the state, and the JAM block that proves it.
 func (it *item) derive() (State, *version, anchor.Point) {
 	if w := it.winner(); w != nil {
 		s := w.trace.Status()

@@ -25,9 +25,9 @@ type Queue struct {
 	view *chainview.View // of the JAM chain
 	now  instant         // time of the last event
 
-	// items are the bundles in the order of their rollup blocks. A place is a position
-	// in this order, counted since the queue was created: the bundles before active are
-	// final, and those before frontier are at least guaranteed.
+	// items are the bundles in the order of their rollup blocks. The position of a bundle in
+	// this order, counted since the queue was created, is called its place. All bundles below
+	// the place active are final, and all below frontier are at least guaranteed.
 	items            []*item
 	firstPlace       uint64 // of items[0]
 	active, frontier uint64 // places
@@ -56,8 +56,9 @@ type Queue struct {
 	counts     [NumStates]int
 	total      Totals
 
-	// blocked is the bundle that cannot be built or sent yet, and for which all later
-	// bundles must wait. It is nil if the last step stopped for another reason.
+	// blocked is the first bundle that cannot be built or sent yet, for example because its
+	// number is only reserved. All later bundles wait for it. It is nil if there is no such
+	// bundle, for example because all cores are in use.
 	blocked *item
 
 	// The following fields are used only within a step.
@@ -149,8 +150,8 @@ func (q *Queue) Step(now time.Time, ev Event) ([]Effect, error) {
 	return out, nil
 }
 
-// apply records an event's news or order. If apply returns an error, nothing has
-// changed.
+// apply is the first half of a step: it takes over the content of one event, such as a JAM
+// block or an order of the host. If it returns an error, the queue is unchanged.
 func (q *Queue) apply(now instant, ev Event) error {
 	switch ev := ev.(type) {
 	case Reserve:
@@ -202,20 +203,20 @@ func (q *Queue) observe(ev Event) (err error) {
 	return nil
 }
 
-// importBlock imports a JAM block, and ignores it if it cannot descend from the
-// finalized one.
+// importBlock adds a JAM block to the view of the chain. It ignores a block that no longer
+// matters, because it is on a fork that the finalized block excludes.
 func (q *Queue) importBlock(b *jamq.Block, best jamq.HeaderHash) error {
 	err := q.view.ImportBest(b, best)
 	if !errors.Is(err, chainview.ErrOld) {
 		return err
 	}
-	// The block or the best block is too old. If it is only the best block, import the
-	// block and keep the present best one.
+	// Either the block or the block named as best is on an abandoned fork. In the second case,
+	// the block is imported and the present best block stays.
 	if err := q.view.Import(b); !errors.Is(err, chainview.ErrOld) {
 		return err
 	}
-	// The view then ignores the block and its descendants, instead of returning an
-	// error for each of them.
+	// Remember the block as abandoned. If its children arrive too, the view then knows that
+	// they are old, instead of asking for their parent.
 	q.view.Abandon(b.Hash)
 	return nil
 }
@@ -236,8 +237,8 @@ func (q *Queue) find(number uint64) *item {
 	if len(q.items) == 0 || number < q.items[0].number {
 		return nil
 	}
-	// Without gaps between the numbers, the place follows from the number. Only a Rekey
-	// event makes gaps.
+	// Numbers are usually consecutive, so the position follows from the number. After a Rekey
+	// event they may have gaps; then a search is needed.
 	if it := q.at(q.firstPlace + number - q.items[0].number); it != nil && it.number == number {
 		return it
 	}

@@ -15,8 +15,8 @@ import (
 // different version, because their format may differ.
 const recordVersion = 6
 
-// These are the kinds of records. Their numbers are part of the format in journals, so a number
-// must never change its meaning.
+// These bytes tell the kinds of records apart. Journals on disk contain them, so no byte
+// may ever change its meaning.
 const (
 	kindReserve = iota
 	kindEnqueue

@@ -40,16 +40,16 @@ func (q *Queue) admissible(it *item) admission {
 	if p == nil {
 		return admission{ok: true, minAnchor: minAnchor}
 	}
-	// The chain must accumulate the two bundles in order (promise B3), so the bundle
-	// before this one needs a package that may still be accumulated.
+	// The bundles must be accumulated in order (promise B3). The bundle before this one
+	// therefore needs a package that is accumulated or still can be.
 	v := p.live()
 	if v == nil {
 		return admission{}
 	}
 	s, best := v.trace.Status(), q.view.Best().Height
-	// The new package may leave out the prerequisite only if the chain of its anchor has
-	// accumulated v. If the view does not know the block that reported v, it also does not know
-	// whether recent history still contains the report.
+	// The package of the previous bundle, v, is accumulated, so the new package need not name
+	// it as a prerequisite. It must only be anchored on a chain that contains the
+	// accumulation.
 	if done := s.Accumulated; !done.IsZero() && (done.Height < best || s.Reported.IsZero()) {
 		return admission{ok: true, minAnchor: later(minAnchor, done)}
 	}
@@ -86,8 +86,8 @@ func later(a, b anchor.Point) anchor.Point {
 
 // fits reports whether a package that was just built may still be sent.
 func (q *Queue) fits(it *item, at anchor.Point, r *request) bool {
-	// The chain may have changed during the build, so check again what admissible has
-	// checked.
+	// Blocks may have arrived during the build. Check once more that all earlier packages of
+	// the bundle are dead at the anchor of this one.
 	if since, ok := q.allDead(it); !ok || at.Height < since.Height {
 		return false
 	}

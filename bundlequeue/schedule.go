@@ -9,8 +9,6 @@ import (
 
 // plan puts a bundle into the heap where schedule will find it.
 func (q *Queue) plan(it *item) {
-	// This must run whenever the bundle's state, its core, or the time of its next send
-	// may have changed.
 	if it.waiting {
 		q.waiting.Remove(&it.turn)
 	} else {
@@ -24,8 +22,8 @@ func (q *Queue) plan(it *item) {
 	}
 }
 
-// schedule sends the packages that are due, and then starts bundles while cores are
-// free.
+// schedule sends the packages whose time has come, and then gives free cores to bundles
+// that wait for one.
 func (q *Queue) schedule() {
 	q.sendDue()
 	var passed []*item
@@ -41,14 +39,14 @@ func (q *Queue) schedule() {
 		if it.holdsCore {
 			continue
 		}
-		// This bundle cannot start, so no later one can: each package needs the package
-		// of the bundle before it.
+		// This bundle cannot be built yet. Each package names the package of the bundle before
+		// it, so no later bundle can be built either.
 		if v == nil || !v.sent {
 			q.blocked = it
 			break
 		}
-		// The package was sent before, and waits for a core again because a reorg has
-		// removed its report. It does not block the later bundles.
+		// The package was sent before, but a reorganization has removed its report, and it
+		// needs a core again. Later bundles can still name it, so they need not wait.
 		q.waiting.Remove(e)
 		passed = append(passed, it)
 	}
@@ -69,8 +67,8 @@ func (q *Queue) sendDue() {
 	slices.SortFunc(now, byPlace)
 	for _, it := range now {
 		q.send(it, it.live())
-		// A package that must wait until the package of the previous bundle is sent
-		// remains due.
+		// If the package could not be sent, because the one before it was not sent yet, plan
+		// keeps it among those that are due.
 		q.plan(it)
 	}
 	clear(now)
@@ -165,8 +163,8 @@ func (q *Queue) NextWake(now time.Time) (time.Time, bool) {
 			wake = t
 		}
 	}
-	// All cores must be considered, because the first bundle that is due may have to wait for the
-	// previous bundle.
+	// The first bundle that is due may still have to wait for the bundle before it, so the
+	// times of all bundles with a core count.
 	for i := range q.cores.list {
 		if it := q.cores.list[i].holder; it != nil && it.turn.Queued() {
 			consider(instant(it.turn.Key()))

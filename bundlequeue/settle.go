@@ -9,8 +9,8 @@ import (
 
 // settle reviews the bundles that may have changed in this step, in block order.
 func (q *Queue) settle() {
-	// Besides the bundles that the event has changed, review those whose packages have
-	// a new status on the best chain.
+	// The event may have changed what the JAM chain says about some packages. The bundles of
+	// these packages are reviewed too.
 	q.view.Changes(func(t *chainview.Trace) {
 		if v := q.versions[t.Package()]; v != nil {
 			q.touch(v.item)
@@ -44,8 +44,8 @@ func (q *Queue) review(it *item) {
 		q.cancelRivals(it, w)
 		q.learnDelay(w)
 	}
-	// The bundle needs no core any more: its package is reported, or it has no package
-	// to send.
+	// A bundle gives its core back when its package is reported, or when it has no package to
+	// send.
 	if w != nil || (live == nil && it.request == nil) {
 		q.cores.release(it)
 	}
@@ -81,8 +81,8 @@ func (q *Queue) dropUnsent(it *item) {
 		}
 		q.noteUseless(it, v.trace.Dead())
 		q.forget(v)
-		// A package that is built at once would probably die for the same reason, for
-		// example a lookup anchor that is too old.
+		// A package that is built immediately would probably die for the same reason, for
+		// example because the lookup anchor is still too old.
 		it.notBefore = q.now + instant(q.cfg.BackoffBase)
 		return true
 	})
@@ -94,8 +94,8 @@ func (q *Queue) cancelRivals(it *item, w *version) {
 		if v == w {
 			return false
 		}
-		// The chain has reported this package too, so count it in Totals: only the
-		// first reported version should win (promise B5).
+		// Two packages of the same bundle were reported. Only the first one should be (promise
+		// B5), so Totals counts this case for operators.
 		if v.reported() && !v.dead() && !v.rivalSeen {
 			v.rivalSeen = true
 			q.total.DuplicateGuaranteeRejected++
@@ -120,8 +120,8 @@ func (q *Queue) learnDelay(v *version) {
 		return
 	}
 	if at := v.trace.Status().Reported.Height; at > v.sentHeight {
-		// From these delays the queue decides how new the anchors of later packages
-		// must be.
+		// The queue learns how long the network takes to report a package, and chooses the age
+		// of later anchors accordingly.
 		q.delays.Observe(int(at - v.sentHeight))
 		v.sentHeight = 0 // count it once
 	}
@@ -131,8 +131,9 @@ func (q *Queue) learnDelay(v *version) {
 func (q *Queue) learnLoss(v *version) {
 	if v.sentHeight > 0 && v.trace.Dead() == anchor.AnchorExpired {
 		last := anchor.LastReportable(&q.cfg.Spec, v.trace.Anchor().Height)
-		// The anchor was recent enough for this many blocks after the first send. Later
-		// packages get newer anchors.
+		// The package was not reported although its anchor stayed valid for this many blocks
+		// after the first send. The queue learns from it, and chooses newer anchors for later
+		// packages.
 		q.delays.Lost(int(last - min(last, v.sentHeight)))
 		v.sentHeight = 0
 	}

@@ -66,7 +66,8 @@ type entry struct {
 type Tracker struct {
 	// blocks are the newest final block and all later ones, in order.
 	blocks []entry
-	// tops[s] is the number of the highest block up to which all have reached stage s.
+	// For each stage s, tops[s] is the number of the last block before the first one that has
+	// not reached the stage. For example, tops[final] is the number of the finalized head.
 	tops         [final + 1]uint64
 	byCommitment map[common.Hash]uint64
 }
@@ -190,8 +191,8 @@ func (t *Tracker) find(it Item) (*entry, error) {
 	if e == nil {
 		return nil, fmt.Errorf("%w: %d, tracked are %d to %d", ErrUnknownBlock, it.Number, t.oldest(), t.pending())
 	}
-	// Numbers are used again after a failure, so the item may be about a block that has
-	// failed.
+	// After a failure the same number is used again. The item then names the failed block, and
+	// the tracker has its successor.
 	if it.Commitment != (common.Hash{}) && e.head.Commitment != (common.Hash{}) {
 		return nil, fmt.Errorf("%w: %d is %s here, and the item is %s", ErrConflict, it.Number, e.head.Commitment, it.Commitment)
 	}

@@ -51,9 +51,9 @@ func (e *Executor) ensureLease(ctx context.Context) error {
 	if err := e.stopIfRolledBack(ctx, &loaded.Head, before, ok); err != nil {
 		return err
 	}
-	// The last commit failed, but it may still be on its way to the store. An
-	// empty commit now raises the version, so that the late commit fails with a
-	// conflict instead of being applied.
+	// The last commit failed, but the store may still receive it late. An empty commit raises
+	// the version of the account, so that the store then refuses the late commit as a
+	// conflict.
 	if e.commitUnknown {
 		empty := e.view.Batch()
 		e.staged = &empty
@@ -121,8 +121,8 @@ func (e *Executor) stopIfRolledBack(ctx context.Context, h *account.Head, before
 	if ok {
 		return nil
 	}
-	// The store's head h lacks commits that this process has seen, and that led to
-	// the state before.
+	// The store has lost writes: its state is older than the state that this process has seen
+	// before.
 	evidence := fmt.Sprintf("the store has version %d with marks %v, and lacks writes of version %d with marks %v or wake version %d",
 		h.Version, h.Marks, before.version, before.marks, before.wake)
 	if err := e.commit(ctx, e.view.StopRolledBack(e.cfg.Now(), evidence)); err != nil {
@@ -139,8 +139,8 @@ func (e *Executor) holderMustStop(ctx context.Context) bool {
 	e.report.Reads++
 	inbox, err := e.store.Inbox(ctx, e.account, 1)
 	now := storeState{inbox.Head.Resumes, inbox.Head.Version, inbox.Wake, inbox.Head.Marks}
-	// The other worker may not know of the lost writes, and could execute their
-	// requests again.
+	// Another worker holds the account, and may execute requests again whose records the store
+	// has lost. Take the lease away from it.
 	return err == nil && now.behind(before) && e.store.Break(ctx, e.account) == nil
 }
 

@@ -27,8 +27,8 @@ type Client struct {
 
 // progress tells a waiting caller how far the account's executor has come.
 type progress struct {
-	// height is the newest block height at which all mined records are known to be
-	// on the chain; 0 means unknown.
+	// height is the newest block height up to which the stored records agree with the chain:
+	// every record that is mined there is really in a block. 0 means that this is not known.
 	height uint64
 	// changed is closed at the executor's next write or new block.
 	changed <-chan struct{}
@@ -132,8 +132,7 @@ func (c *Client) wait(ctx context.Context, key string, done func(r *Record, heig
 	for pause := firstWait; ; pause = min(2*pause, longestWait) {
 		before := c.progress()
 		r, err := c.store.Get(ctx, c.account, key)
-		// A reorg may happen while the record is read, so use the lower of the two
-		// heights.
+		// A reorg can happen between the two reads of the height, so the lower one counts.
 		if err != nil || done(&r, min(before.height, c.progress().height)) {
 			return r, err
 		}

@@ -6,15 +6,16 @@ import (
 	"github.com/jamq/jamq/eoa/internal/account"
 )
 
-// stage applies a batch to the view, and leaves the writing to the next commit.
+// stage changes the executor's view of the account at once, and leaves the write to the
+// store to the next commit.
 func (e *Executor) stage(b Batch) {
 	version := e.view.Head.Version
 	if !e.view.Changes(&b) {
 		e.view.Head = b.Head
 	} else {
-		// A later commit writes the batch, which saves a round trip to the store.
-		// Only observations of the chain may wait: if a crash loses them, the next
-		// worker makes them again.
+		// Joining this batch with the next one saves a round trip to the store. This is allowed
+		// only for observations of the chain: if a crash loses them, the next worker makes them
+		// again.
 		e.staged = account.Join(e.staged, b)
 		e.view.Apply(b)
 		e.count(b)

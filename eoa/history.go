@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// dropPeek is how many records the executor checks first, to find out whether
-	// any are old enough to delete. If so, each later step checks dropPage records.
+	// When the executor looks for old records to delete, it first checks dropPeek records.
+	// Only if one of them is old enough, the following steps check dropPage records each.
 	dropPage, dropPeek = 500, 16
 	// dropEvery is the time between two passes over the records of an account.
 	dropEvery = 10 * time.Minute
@@ -36,8 +36,8 @@ func (e *Executor) dropOld(ctx context.Context, idle bool) error {
 	if h.next.IsZero() || h.next.Sub(now) > dropEvery { // a clock that was ahead
 		h.next = now.Add(dropEvery)
 	}
-	// A pass over all records starts every dropEvery, and the first pass as soon as
-	// the account has no work.
+	// A search for old records begins every dropEvery. The first search begins as soon as the
+	// account has no work.
 	if h.after == 0 && now.Before(h.next) && (h.begun || !idle) {
 		return nil
 	}

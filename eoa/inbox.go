@@ -36,8 +36,8 @@ func (i *inbox) widen() bool {
 	if !i.more || i.window >= maxWindow {
 		return false
 	}
-	// All requests that were read must wait, but the requests behind them may be
-	// sendable.
+	// None of the waiting requests can be sent, for example because their price limits are too
+	// low. Read twice as many, because one behind them may be sendable.
 	i.window *= 2
 	i.expire()
 	return true

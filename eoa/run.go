@@ -22,8 +22,8 @@ func (e *Executor) run(ctx context.Context, endIdle bool, slots *semaphore.Weigh
 	failures := 0
 	for ctx.Err() == nil {
 		next, err := e.stepInSlot(ctx, slots)
-		// With endIdle, run also ends if no work is left or another worker holds
-		// the account.
+		// A job of another engine must end when the account has no work, or when another worker
+		// holds it. In that case endIdle is true.
 		if endIdle && (err == nil && next.IsZero() || errors.Is(err, ErrHeld)) {
 			return nil
 		}

@@ -17,7 +17,8 @@ func (e *Executor) signAndSend(ctx context.Context, jobs []account.Job) error {
 	var signed []account.Signed
 	var later []account.Refusal
 	for part := range slices.Chunk(jobs, e.cfg.Parallel) {
-		// Signers may be slow, and a batch that takes longer than the lease would be lost.
+		// Signing may take long. Renew the lease before each part, because signatures are
+		// useless to a worker that has lost the lease.
 		if err := e.ensureLease(ctx); err != nil {
 			return err
 		}
@@ -30,8 +31,8 @@ func (e *Executor) signAndSend(ctx context.Context, jobs []account.Job) error {
 			failed := part[len(done)].Record
 			e.cfg.Logger.Warn("eoa: signing failed", "account", e.account.String(), "key", failed.Key, "err", err)
 			later = append(later, account.Refusal{Record: failed, Reason: err.Error()})
-			// The chain would not execute the jobs with higher nonces, so do not
-			// sign them.
+			// Without this nonce, the chain executes no transaction with a higher nonce, so
+			// leave the other jobs unsigned.
 			break
 		}
 	}
@@ -81,8 +82,8 @@ func (e *Executor) sendDue(ctx context.Context) error {
 			}
 		}
 		b := e.view.ApplyResults(&e.rules, e.cfg.Now(), out, results)
-		// A batch without records only sets the time in Head.Resent. Staging it
-		// lets one write serve several such batches.
+		// If no record has changed, the batch only says when transactions were last sent again.
+		// It can wait for the next commit.
 		if e.stage(b); len(b.Records) > 0 {
 			if err := e.commitStaged(ctx); err != nil {
 				return err

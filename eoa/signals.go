@@ -91,8 +91,8 @@ func (s *signals) change() {
 func (s *signals) lowerHeight(height uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	// Do not raise the height here, because the records of the running step are not
-	// written yet.
+	// Waiting callers may see a lower height at once. A higher height is published only after
+	// the records of the step are in the store.
 	s.height = min(s.height, height)
 }
 

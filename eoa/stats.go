@@ -102,8 +102,8 @@ func (e *Executor) publishStats(written bool) {
 		if s.Prepared+s.Broadcast > 0 {
 			s.Stalled = max(0, e.cfg.Now().Sub(v.Head.Since))
 		}
-		// If the step was not written, the store may still name a block that a
-		// reorg has removed. The published height is then 0, which means unknown.
+		// If the step was not stored, the store may still say that a request is mined in a
+		// block that a reorg has removed. Then publish height 0, which means unknown.
 		if written {
 			height = v.VerifiedAt
 		}

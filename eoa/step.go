@@ -57,8 +57,8 @@ func (e *Executor) step(ctx context.Context) (time.Time, error) {
 	if err := e.stopped(); err != nil {
 		return time.Time{}, err
 	}
-	// Read the chain and update the records. If the node or the store cannot be
-	// trusted, this stops the account.
+	// Learn from the chain which transactions were mined. This may also show that the store or
+	// the node cannot be trusted, which stops the account.
 	ready, err := e.observeChain(ctx)
 	if err == nil && e.view.Head.Stop.Cause != account.CauseNone {
 		if err = e.commitStaged(ctx); err == nil {
@@ -95,8 +95,8 @@ func (e *Executor) broadcast(ctx context.Context, ready bool) error {
 		return err
 	}
 	now := e.cfg.Now()
-	// Stuck or changed transactions are signed again with their old nonces, for
-	// example at a higher price.
+	// Sign a transaction again if it is stuck or if the user has changed its request. The
+	// nonce stays the same, and the price is higher.
 	jobs, b := e.view.Bumps(&e.rules, now)
 	if err := e.commit(ctx, b); err != nil || len(jobs) == 0 {
 		return err

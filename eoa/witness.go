@@ -54,21 +54,22 @@ func (s storeState) lacks(m account.Mark) bool {
 			return k.Commit < m.Commit
 		}
 	}
-	// A full list may merely have pushed the mark out, if all marks in the list are
-	// newer.
+	// The store has no mark of this process. This is no evidence of lost writes if the list is
+	// full of newer marks, because these may have pushed the mark out.
 	return len(s.marks) < maxMarks || s.marks[0].Version <= m.Version
 }
 
 // NewWitness returns a witness that has seen nothing yet.
 func NewWitness() *Witness { return &Witness{id: rand.Uint64(), seen: map[Account]storeState{}} }
 
-// mark returns the list of marks to store with the commit that leads to version.
+// mark adds a mark of this process to the list that the next commit stores. version is the
+// version of the account after that commit.
 func (w *Witness) mark(marks []account.Mark, version uint64) []account.Mark {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.commits++
-	// The new mark replaces this process's earlier one, and the oldest mark is
-	// dropped if the list is full. The list stays in the order of versions.
+	// Each process has one mark in the list, so the new mark replaces its earlier one. If the
+	// list is full, the oldest mark is dropped.
 	out := slices.DeleteFunc(slices.Clone(marks), func(m account.Mark) bool { return m.Witness == w.id })
 	out = append(out, account.Mark{Witness: w.id, Commit: w.commits, Version: version})
 	return out[max(0, len(out)-maxMarks):]

@@ -38,8 +38,8 @@ func (v *View) Contradictions() []jamq.PackageHash {
 
 // contradicts reports whether a new verdict disproves an earlier one of "dead".
 func (v *View) contradicts(before, now verdict) bool {
-	// The block at which the package died is still on the best chain, and a later block
-	// has accumulated the package.
+	// A block of the best chain made the package dead, that block is still on the chain, and a
+	// later block has accumulated the package.
 	return before.dead != anchor.Alive && before.accumulated == nil && now.accumulated != nil &&
 		v.onMain(before.deadSince) && now.accumulated.Height > before.deadSince.Height
 }
@@ -49,8 +49,8 @@ func (v *View) bury(t *Trace) {
 	if t.verdict.dead == anchor.Alive {
 		return
 	}
-	// If the chain accumulates the package nevertheless, the verdict was wrong, and
-	// searchGraves detects that.
+	// From now on, searchGraves compares each new block with this list. If a block accumulates
+	// the package, the death was a mistake and becomes a contradiction.
 	v.graves = append(v.graves, grave{t.pkg, t.verdict.deadSince.Point})
 	v.graves = v.graves[max(0, len(v.graves)-maxGraves):]
 }

@@ -57,8 +57,9 @@ func (v *View) dropForks() {
 		return true
 	})
 	for _, n := range lost {
-		// The block can never be on the best chain again. Its hash is kept, so that a
-		// late child is recognized as old.
+		// A fork that excludes the finalized block can never win. The hash of each of its
+		// blocks is remembered, so that a child that arrives later is refused as old and not as
+		// a block with an unknown parent.
 		v.abandoned = remember(v.abandoned, maxAbandoned, n.Hash)
 		n.lost = true
 		delete(v.nodes, n.Hash)
@@ -97,8 +98,8 @@ func (v *View) trim(previous uint64) {
 	base := v.main[0].Height
 	for h := max(previous, base); h < v.finalized.Height; h++ {
 		n := v.main[h-base]
-		// The state after a block is needed only to compute its children, and no block
-		// below the finalized one gets another child.
+		// The state after a block is needed only to compute the state of its children. A block
+		// below the finalized one gets no more children, so its state is dropped.
 		n.parent, n.cores, n.ready = nil, nil, nil
 	}
 	v.finalized.parent = nil

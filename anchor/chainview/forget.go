@@ -22,8 +22,8 @@ func (v *View) Forget(pkg jamq.PackageHash) {
 	v.free(t)
 }
 
-// free removes the given traces, except those that are watched or on which others
-// depend.
+// free removes the traces that the view no longer needs. It keeps a trace if the host
+// watches the package, or if the outcome of another package still depends on this one.
 func (v *View) free(work ...*Trace) {
 	seen := make(map[*Trace]bool) // kept for their present dependents
 	for len(work) > 0 {
@@ -35,15 +35,15 @@ func (v *View) free(work ...*Trace) {
 		case len(t.dependents) == 0:
 			delete(v.traces, t.pkg)
 			v.retire(t)
-		// Others depend on the outcome, which may still change, so keep the trace with
-		// its prerequisites.
+		// Other packages need this one as a prerequisite, and its outcome may still change. The
+		// view must follow it, and its own prerequisites, for them.
 		case !v.fateIsFinal(t):
 			seen[t] = true
 			work = append(work, t.needs...)
 			continue
 		}
-		// The outcome can no longer change, or the trace is gone. Its prerequisites may
-		// have become unnecessary too, so check them in the same way.
+		// The outcome can no longer change, or the trace was removed. In both cases it no
+		// longer needs its own prerequisites, so check whether these can be removed too.
 		needs := t.needs
 		t.needs, t.prerequisites = nil, nil
 		for _, p := range needs {

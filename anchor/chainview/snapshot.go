@@ -143,8 +143,9 @@ func appendPoint(b []byte, p anchor.Point) []byte {
 	return wire.AppendUint(b, uint64(p.Slot))
 }
 
-// appendRef appends a reference to a block. A block that was pruned cannot be found by
-// its hash, so the reference contains the height and the slot too.
+// appendRef appends a reference to a block. Besides the hash it contains the height and
+// the slot, because Restore cannot look these up for a block that was pruned from the
+// tree.
 func appendRef(b []byte, n *node) []byte { return wire.AppendBool(appendPoint(b, n.Point), n.lost) }
 
 // ErrCorrupt is wrapped by the error of Restore if the bytes are not a snapshot of a view.
@@ -318,8 +319,9 @@ func (v *View) readRef(r *wire.Reader, pruned map[anchor.Point]*node) *node {
 		return n
 	}
 	n := &node{Point: p, lost: lost}
-	// The block was pruned, so use a substitute. Equal references get the same one,
-	// because verdicts are compared by pointer.
+	// The snapshot no longer contains this block, because it was pruned. Create one node for
+	// it, and return the same node for every later reference to the block: the view compares
+	// blocks by pointer.
 	pruned[p] = n
 	return n
 }

@@ -35,8 +35,8 @@ type onCores []*coreReport
 // transition returns the cores after a block, and the available and the removed
 // reports.
 func (c onCores) transition(spec *jamq.ChainSpec, b *jamq.Block, reports []coreReport) (after onCores, available, removed []*coreReport) {
-	// The steps follow the Gray Paper (4.2; from 0.8.0 on 11.18). Other blocks may
-	// share the slice c, so it is copied before the first change.
+	// A block changes the cores in the order of the Gray Paper (4.2; from 0.8.0 on 11.18).
+	// Other blocks share the slice c, so set copies it before the first change.
 	after = c
 	shared := true
 	set := func(core int, r *coreReport) {
@@ -84,8 +84,8 @@ func sortedCores(cores []jamq.CoreIndex) []jamq.CoreIndex {
 	if slices.IsSorted(cores) {
 		return cores
 	}
-	// JAM accumulates the reports that become available in one block in this order
-	// (Gray Paper 11.16).
+	// The order matters: JAM accumulates the reports that become available in the same block
+	// by ascending core (Gray Paper 11.16).
 	cores = slices.Clone(cores)
 	slices.Sort(cores)
 	return cores
@@ -122,13 +122,14 @@ func accumulate(spec *jamq.ChainSpec, b *jamq.Block, queue []readyReport, availa
 			a.done = append(a.done, r.Package)
 			continue
 		}
-		// before reports whether one of the E blocks before this one has accumulated a
-		// package (Gray Paper 12.4 to 12.12).
+		// Of the prerequisites, only those remain unmet that none of the last E blocks has
+		// accumulated (Gray Paper 12.4 to 12.12).
 		unmet := slices.DeleteFunc(slices.Clone(r.Needs), before)
 		bound = append(bound, readyReport{Package: r.Package, Unmet: unmet, Since: b.Slot})
 	}
-	// The host's list is more exact, because the gas limit of a block may defer a part
-	// of the queue.
+	// If the host knows which packages the block accumulated, its list replaces the computed
+	// one. The gas limit of a block may defer a part of the ready queue, and only the host can
+	// know that.
 	if b.AccumulatedKnown {
 		a.done = slices.Clone(b.Accumulated) // the host may reuse its slice
 	} else if len(queue)+len(bound) > 0 {
@@ -149,8 +150,9 @@ func accumulate(spec *jamq.ChainSpec, b *jamq.Block, queue []readyReport, availa
 // inTurn returns the ready queue in the order of a block in this slot (Gray Paper
 // 12.10).
 func inTurn(spec *jamq.ChainSpec, slot jamq.Slot, queue []readyReport) []readyReport {
-	// JAM keeps a queue for each slot of an epoch. The block begins with the queue at
-	// its own position, which has waited longest, and continues cyclically.
+	// JAM keeps one ready queue for each slot of an epoch. A block starts with the queue of
+	// its own slot, which was filled an epoch ago and has waited longest, and then takes the
+	// others in turn.
 	place := func(s jamq.Slot) jamq.Slot {
 		e := spec.EpochLength
 		return (s%e + e - slot%e) % e
@@ -160,8 +162,8 @@ func inTurn(spec *jamq.ChainSpec, slot jamq.Slot, queue []readyReport) []readyRe
 	return out
 }
 
-// rounds returns the packages of a ready queue that a block can accumulate (Gray Paper
-// 12.8).
+// rounds returns the packages of a ready queue that a block can accumulate, in order (Gray
+// Paper 12.8). A package follows as soon as all its prerequisites are in the result.
 func rounds(queue []readyReport) []jamq.PackageHash {
 	var out []jamq.PackageHash
 	for {
@@ -181,8 +183,9 @@ func rounds(queue []readyReport) []jamq.PackageHash {
 	}
 }
 
-// edit returns a queue without the packages that were just accumulated (Gray Paper
-// 12.7). They are no longer unmet prerequisites either.
+// edit is the queue-editing function of the Gray Paper (12.7). It removes the packages
+// that were just accumulated from the ready queue, and from the unmet prerequisites of the
+// packages that remain.
 func edit(queue []readyReport, done []jamq.PackageHash) []readyReport {
 	if len(done) == 0 {
 		return queue

@@ -83,8 +83,8 @@ type View struct {
 	nodes map[jamq.HeaderHash]*node
 	// main is the best chain, from the oldest known block on.
 	main []*node
-	// side has the blocks that are not on the best chain, sorted by byHeight. Two views
-	// with the same tree then have equal snapshots, whatever the order of the imports.
+	// side has the blocks of all other forks. They are sorted, so that two views of the same
+	// tree have equal snapshots, even if they imported the blocks in different orders.
 	side      []*node
 	finalized *node
 	// abandoned has the hashes of the newest blocks on abandoned forks, oldest first.
@@ -284,8 +284,9 @@ func (v *View) setBest(n *node) {
 	case m != old:
 		v.reconsiderAll()
 	case m != n:
-		// These blocks may have been imported long ago, when they were on a fork. Their
-		// events count from now on.
+		// The best chain now continues on a fork whose blocks may have been imported long ago.
+		// The reports in these blocks were ignored until now, so the packages in them are
+		// judged again.
 		for _, joined := range branch {
 			for _, t := range joined.seen {
 				if v.traces[t.pkg] == t {
@@ -318,8 +319,8 @@ func (v *View) ImportBest(b *jamq.Block, best jamq.HeaderHash) error {
 	if err := v.Import(b); err != nil {
 		return err
 	}
-	// Import accepts only descendants of the finalized block. If best is a different block,
-	// candidate has checked it above.
+	// The block is imported, so nothing may fail from here on. SetBest cannot: if best is an
+	// older block, candidate has already checked it.
 	v.setBest(v.nodes[best])
 	return nil
 }

@@ -41,16 +41,16 @@ type Status struct {
 	DeadSince anchor.Point
 }
 
-// verdict is the outcome of a package, like Status. It refers to nodes of the tree
-// instead of their positions, so that the view can tell if a block was pruned or
-// abandoned later.
+// verdict is the outcome of a package in the same terms as Status, but with pointers to
+// the blocks of the tree. Through the pointers the view notices that a block was pruned,
+// or that a reorganization has abandoned it.
 type verdict struct {
 	reported, available, accumulated, deadSince *node
 	dead                                        anchor.Reason
 }
 
-// upTo returns the outcome that the package had at a lower height of the chain. Events
-// in blocks of abandoned forks are left out too.
+// upTo returns the outcome that the package had when the best chain was only as high as
+// the given height. It ignores events in blocks that a reorganization has abandoned.
 func (s verdict) upTo(height uint64) verdict {
 	for _, n := range []**node{&s.reported, &s.available, &s.accumulated, &s.deadSince} {
 		if *n != nil && ((*n).Height > height || (*n).lost) {
@@ -95,15 +95,17 @@ type sighting struct {
 // package's events in all blocks of the tree.
 type Trace struct {
 	pkg jamq.PackageHash
-	// number counts the packages in the order in which the view began to follow them.
-	// Prerequisites have lower numbers, because their outcomes must be computed first.
+	// number counts the followed packages. The view computes outcomes in ascending order,
+	// because the outcome of a package depends on its prerequisites, and these have lower
+	// numbers.
 	number uint64
 	anchor *node // nil for a prerequisite that was never watched
-	// forgotten is true after Forget: only a watched package that depends on this one
-	// keeps it here.
+	// forgotten is true after the host has called Forget. The trace then exists only because a
+	// watched package has this one as a prerequisite.
 	forgotten bool
-	// partial is true if the package was in a block before the view followed it. The
-	// view may have missed some of its events, so the package never counts as dead.
+	// partial is true if a block contained the package before the view began to follow it. The
+	// view may have missed other events about such a package, so it never declares the package
+	// dead.
 	partial          bool
 	lookupAnchorSlot jamq.Slot
 	prerequisites    []jamq.PackageHash
@@ -153,8 +155,9 @@ func (t *Trace) LookupAnchorSlot() jamq.Slot { return t.lookupAnchorSlot }
 // longer needs them. The caller must not modify the slice.
 func (t *Trace) Prerequisites() []jamq.PackageHash { return t.prerequisites }
 
-// agenda contains the traces whose outcome the view must compute again, and the traces
-// whose outcome has changed.
+// agenda schedules which outcomes the view must compute again, so that a new block does
+// not cost time for every package. It also collects the packages whose outcome has
+// changed, for the next call of Changes.
 type agenda struct {
 	turns          minheap.Heap[uint64, *Trace] // to compute at the next call of judge, by number
 	heights, slots minheap.Heap[uint64, *Trace] // to compute at a height or a slot
@@ -227,13 +230,14 @@ func (v *View) follow(packages []jamq.PackageHash) {
 func (v *View) watchForeign(pkg jamq.PackageHash) {
 	v.lastWatched++
 	t := &Trace{pkg: pkg, number: v.lastWatched}
-	// It is usually a package of another rollup, and blocks of the tree may already
-	// contain it.
+	// Most prerequisites belong to other rollups, so the tree may already contain events about
+	// this package. Search it for them.
 	v.recall(t)
 	v.enter(t)
 }
 
-// recall searches the tree for events about a package that was not followed so far.
+// recall finds the events about a package in blocks that were imported before the view
+// began to follow the package.
 func (v *View) recall(t *Trace) {
 	add := func(k kind, at *node) {
 		// Other events may be missing, for example those in blocks that were pruned.
@@ -327,7 +331,8 @@ func (v *View) Changes(f func(*Trace)) {
 	clear(changed)
 }
 
-// see records an event about a package in a block, if the view follows it.
+// see records that a block reports a package, makes it available or accumulates it. It
+// ignores packages that the view does not follow.
 func (v *View) see(pkg jamq.PackageHash, k kind, at *node) {
 	// Most packages belong to other rollups, and cost only this lookup.
 	if t, ok := v.traces[pkg]; ok {
@@ -342,8 +347,8 @@ func (v *View) reconsider(t *Trace) { v.agenda.turns.Set(&t.turn, t.number) }
 
 // reconsiderDue schedules the packages whose deadlines the new best block has reached.
 func (v *View) reconsiderDue() {
-	// The packages may be dead now. After a reorg this is not enough, and reconsiderAll
-	// schedules all of them.
+	// If the best chain has only grown, no other package can have died of age. After a
+	// reorganization any outcome may differ, and reconsiderAll schedules all of them instead.
 	best := v.Best()
 	for e := v.agenda.heights.Min(); e != nil && e.Key() <= best.Height; e = v.agenda.heights.Min() {
 		v.agenda.heights.Remove(e)
@@ -363,8 +368,8 @@ func (v *View) reconsiderAll() {
 		for _, s := range t.sightings {
 			newest = max(newest, s.at.Height)
 		}
-		// The outcome of a package is settled if it is final and no later block has an
-		// event about the package.
+		// A new finalized block cannot change the outcome of a package that was final already
+		// and about which no later block has an event. All other packages are judged again.
 		if newest > v.finalized.Height || !v.fateIsFinal(t) {
 			v.reconsider(t)
 		}
@@ -446,8 +451,9 @@ func (v *View) death(t *Trace) (anchor.Reason, *node) {
 	return reasonAt(i), v.main[i]
 }
 
-// seenUpTo returns the events about a package on the best chain up to a height. gone is
-// the block that removed the report from its core, or nil.
+// seenUpTo returns what the best chain had recorded about a package at the given height.
+// gone is the block that removed the report of the package from its core, or nil if no
+// block has.
 func (v *View) seenUpTo(t *Trace, height uint64) (s verdict, gone *node) {
 	for _, seen := range t.sightings {
 		if seen.at.Height > height || !v.onMain(seen.at) {

@@ -22,8 +22,9 @@ type checked[B any] struct {
 	life  *life[B]
 	inner builder.Rollup[B]
 	busy  atomic.Int32 // calls that must not overlap
-	// admits counts the beginnings and ends of calls of Admit. proposedAt is this count
-	// before the last proposal, and proposed the number of the proposed block.
+	// A proposal can only be repeated if no operation arrived in between. admits counts the
+	// calls of Admit, once when they begin and once when they end. proposedAt is that count at
+	// the last proposal, and proposed is the number of the proposed block.
 	admits     atomic.Int64
 	proposed   uint64
 	proposedAt int64
@@ -31,8 +32,8 @@ type checked[B any] struct {
 
 // wrap returns the wrapped rollup.
 func (l *life[B]) wrap(c *checked[B]) builder.Rollup[B] {
-	// The builder looks for the methods of a Checkpointer, so the wrapped rollup must
-	// lack them if the rollup under test does.
+	// The builder uses a type assertion to detect a Checkpointer. The wrapper may therefore
+	// have the methods of a Checkpointer only if the rollup under test has them.
 	if _, points := c.inner.(builder.Checkpointer); points {
 		return struct {
 			*checked[B]
@@ -57,7 +58,8 @@ func (c *checked[B]) call(name string, mayFail bool, f func() error) error {
 	})
 }
 
-// note makes a call unless the process is dead, and writes it to the diary.
+// note makes a call and writes it to the diary. If the process is dead, it only returns
+// errDied.
 func (c *checked[B]) note(name string, f func() error) error {
 	if c.life.isDead() {
 		return errDied
@@ -195,8 +197,8 @@ func (c *checked[B]) checkOrder(ctx context.Context, b builder.Block[B]) {
 		return
 	}
 	again := builder.Block[B]{Number: b.Number, PreRoot: b.PreRoot}
-	// Let the rollup propose the block again: the proposal must begin with the same
-	// operations.
+	// The block was undone, so its operations wait again, before all others. Let the rollup
+	// propose a block: the proposal must begin with these operations.
 	if again.Body, again.Root, err = c.inner.Propose(ctx, b.Number); err != nil {
 		return // it is not time for a block
 	}
@@ -204,8 +206,8 @@ func (c *checked[B]) checkOrder(ctx context.Context, b builder.Block[B]) {
 	if err != nil || c.admits.Load() != c.proposedAt {
 		return
 	}
-	// More operations may follow: one that waited before those of the block now waits
-	// after them, and may need them to run.
+	// The proposal may contain more operations than the undone block, because an operation
+	// that could not run before may run now.
 	if len(have) < len(want) || !slices.EqualFunc(have[:len(want)], want, bytes.Equal) {
 		c.life.fail(fmt.Errorf("after Undo of block %d its operations must wait before all others: the next proposal has %s, want %s", b.Number, list(have), list(want)))
 	}

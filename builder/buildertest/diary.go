@@ -46,7 +46,9 @@ func short(op []byte) string {
 	return fmt.Sprintf("%q", op)
 }
 
-// text returns the diary's last 300 lines, and earlier ones with one of the names.
+// text returns the last 300 lines of the diary, for the message of a failed test. Earlier
+// lines are included if they contain one of the given names, for example the operation
+// that was lost.
 func (d *diary) text(names []string) string {
 	const most = 300
 	d.mu.Lock()

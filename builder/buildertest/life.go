@@ -162,8 +162,8 @@ func (l *life[B]) submit(ctx context.Context, b *builder.Builder[B], op []byte, 
 func (l *life[B]) submitAgain(ctx context.Context, b *builder.Builder[B]) {
 	for ctx.Err() == nil {
 		select {
-		// After some minutes, most of these operations have been executed in blocks
-		// that are final.
+		// Wait for some minutes before submitting the operation again. By then it has usually
+		// been executed in a block that is final, and the rollup must ignore it.
 		case <-time.After(time.Duration(3+l.roll("late repeat", 5)) * time.Minute):
 		case <-ctx.Done():
 			return
@@ -181,13 +181,14 @@ func (l *life[B]) roll(name string, n int) int {
 	l.times[name]++
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(name))
-	// The number depends on the seed, the name and the count, and not on the order of
-	// goroutines, so that a run can be repeated with the same seed.
+	// The same seed must make the same choices again, even if goroutines run in a different
+	// order. The choice therefore depends only on the seed, on the name of the decision, and
+	// on how often the decision was made before.
 	return rand.New(rand.NewPCG(l.luck^h.Sum64(), l.times[name])).IntN(n)
 }
 
-// lives counts a moment when the process can be killed, and reports whether it lives
-// on.
+// lives is called at each moment when the process could be killed. It counts the moment,
+// and returns false if the test kills the process there.
 func (l *life[B]) lives() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -211,8 +212,8 @@ func (l *life[B]) isDead() bool {
 	return l.dead
 }
 
-// gathers reports whether the rollup must propose no block now, so that many operations
-// collect for the next one. In some lives this is so most of the time.
+// gathers reports whether the rollup must make no block at this time of the virtual clock.
+// Many operations then wait, so that the next block contains several.
 func (l *life[B]) gathers() bool { return time.Now().Minute()%l.rhythm > 0 }
 
 // running reports whether the builder has recovered.

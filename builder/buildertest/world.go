@@ -152,8 +152,8 @@ func (w *world[B]) play(ctx context.Context, deaths []int) (moments int, problem
 	defer cancel()
 	end := w.drive(ctx)
 	defer func() { end() }()
-	// The first processes are killed at the given moments. 0 is no moment, so the last
-	// one runs until all operations are executed.
+	// Each process except the last is killed at the given moment of its life. The last
+	// process, for which 0 means no moment, runs until all operations are executed.
 	lives := append(slices.Clone(deaths), 0)
 	for i := 0; i < len(lives); i++ {
 		moment := lives[i]
@@ -314,8 +314,9 @@ func (w *world[B]) accumulate(raw []byte) error {
 func (w *world[B]) leaveChain(known uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	// The builder knew that the blocks up to this number were final. The operations of
-	// the others will be executed again.
+	// The JAM chain was replaced by a new one, and the builder keeps only the blocks that it
+	// knew to be final. Later blocks are executed again on the new chain, so the judge must
+	// forget them.
 	for uint64(len(w.final)) > known+1 {
 		last := w.final[len(w.final)-1]
 		w.final = w.final[:len(w.final)-1]
@@ -351,8 +352,9 @@ func (w *world[B]) answered(op []byte, err error, first bool) {
 	switch {
 	case err == nil:
 		w.answers[string(op)] = accepted
-	// Only the refusal of a first submission counts. A second submission is also
-	// refused if the first was accepted and its answer was lost.
+	// If the answer to a user's first submission was lost, a rollup may refuse the second one
+	// although the operation was accepted. Only a refused first submission proves that the
+	// operation must not be executed.
 	case first:
 		w.answers[string(op)] = refused
 		if w.executed[string(op)] > 0 && w.problem == nil {
@@ -411,8 +413,8 @@ func (w *world[B]) look(rollup builder.Rollup[B]) {
 	w.settleLocked()
 }
 
-// fewest sets the least share of operations that a run must execute: one in four. If
-// fewer are executed, the run tests little, and the rollup's Admit may refuse too much.
+// fewest is the share of operations that every run must execute, as a divisor: one in
+// four. A rollup that refuses more in Admit would pass all checks without being tested.
 const fewest = 4
 
 // enough returns an error if too few operations were executed. The caller holds w.mu.

@@ -289,8 +289,8 @@ func (n *Network) Follow(ctx context.Context, found submit.Recovery, to submit.C
 // known converts a package that may be on the network to the feed's type.
 func known(out submit.Out, final anchor.Point) jip2.Known {
 	upTo := func(at anchor.Point) jamq.Slot {
-		// The feed delivers all blocks after the final one again, so keep only the
-		// progress up to the final one.
+		// The feed delivers every block after the final one again. Only progress up to the
+		// final block must be passed on, because the feed will not see it.
 		if at.IsZero() || at.Height > final.Height {
 			return 0
 		}

@@ -13,9 +13,9 @@ import (
 // this time, the state no longer contains the block, but the pool does not have the
 // block's transactions yet, so an addition could take the nonce of one of them.
 type gate struct {
-	// entrance keeps additions out: each passes it with weight one, and close acquires
-	// the whole weight. inside counts the additions that have entered, so that close
-	// can wait for them.
+	// Two semaphores make up the gate. An addition takes a unit of entrance for a moment and a
+	// unit of inside until it is done. Closing the gate takes all units of entrance, so that
+	// no addition begins, and then waits for those inside.
 	entrance, inside *semaphore.Weighted
 }
 
@@ -23,8 +23,8 @@ func newGate() gate {
 	return gate{semaphore.NewWeighted(math.MaxInt32), semaphore.NewWeighted(math.MaxInt32)}
 }
 
-// pass waits while the gate is closed, and lets an addition enter until leave is
-// called.
+// pass waits until the gate is open and lets an addition of a transaction enter. The
+// caller must call leave when the addition is done.
 func (g *gate) pass() (leave func()) {
 	_ = g.entrance.Acquire(context.Background(), 1) // cannot fail
 	defer g.entrance.Release(1)

@@ -39,8 +39,9 @@ type Pool struct {
 	save    atomic.Pointer[func() error] // writes changes to the log; nil before Recovered
 	failed  atomic.Bool                  // see ErrPanic
 
-	// moving is locked while the transactions of an undone block move back to the pool.
-	// Meanwhile additions wait at the gate, and callers of Hold for this lock.
+	// moving is held while the transactions of an undone block return to the pool, when they
+	// are neither in a block nor in the pool. Hold and Pooled wait for it, and new
+	// transactions wait at the gate.
 	moving sync.RWMutex
 	gate   gate
 
@@ -192,8 +193,8 @@ func withProblem(problem error, errs []error, n int) []error {
 	}
 	for i, err := range errs {
 		if problem != nil && isKnown(err) {
-			// The pool has the transaction, but the log, which failed with problem, may
-			// not have it.
+			// The pool has accepted this transaction, but the write to the log has failed. The
+			// user must get that error, because a crash may lose the transaction.
 			errs[i] = problem
 		}
 	}
@@ -296,8 +297,9 @@ func (p *Pool) TakeChanges() [][]byte {
 // refuseAfterPanic makes the pool refuse all further changes after a panic.
 func (p *Pool) refuseAfterPanic() {
 	if r := recover(); r != nil {
-		// The rollup's state has already changed. The builder would repeat the call
-		// that has panicked, and the pool would then drop transactions.
+		// The panic came after the rollup's state had changed. If the builder called Apply or
+		// Undo again, the pool would see a wrong state and drop transactions. So all later
+		// calls are refused.
 		p.failed.Store(true)
 		panic(r)
 	}

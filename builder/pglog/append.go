@@ -17,9 +17,10 @@ import (
 	"github.com/jamq/jamq/journal"
 )
 
-// mine is an SQL condition on the row of the log, and every write contains it. It is
-// true if this process leads, the log ends at the position that this process knows, and
-// the database is still the same one. $1 to $4 are the arguments that fence returns.
+// mine is the SQL condition that every write to the log contains. It is true only if this
+// process still leads, if the log ends where this process believes it does, and if the
+// database is still the same. A former leader therefore cannot write. $1 to $4 are the
+// arguments that fence returns.
 const mine = `id = 1 and epoch = $1 and holder = $2 and next = $3 and tip = $4 and system = {system}`
 
 func (l *Log) fence(more ...any) []any {
@@ -121,8 +122,9 @@ func (l *Log) trim(ctx context.Context, tx pgx.Tx, before int64) error {
 
 // write changes the log by calling change, until the outcome is known.
 func (l *Log) write(to position, size int, change func(context.Context, *pgxpool.Conn) (fits bool, err error)) error {
-	// A database whose disk is full still answers, so write gives up only if it cannot reach
-	// the database.
+	// A database that answers, even if only with the message that its disk is full, is tried
+	// again without a limit. This context ends only if the database cannot be reached for
+	// Config.Patience.
 	ctx, giveUp := context.WithCancel(context.Background())
 	defer giveUp()
 	patience := time.AfterFunc(l.cfg.Patience, giveUp)
@@ -177,15 +179,15 @@ func (l *Log) tag() string { return "jamq " + hex.EncodeToString(l.holder) }
 
 // endAttempts ends the database sessions of earlier attempts of a write.
 func (l *Log) endAttempts(ctx context.Context, conn *pgxpool.Conn) error {
-	// The connections of these sessions may be dead without the database having noticed
-	// it. Until then the row of the log would stay locked.
+	// An earlier attempt may have lost its connection without the database having noticed. Its
+	// session would keep the row of the log locked, so it is ended.
 	_, err := conn.Exec(ctx, `select pg_terminate_backend(pid) from pg_stat_activity
 		where pid <> pg_backend_pid() and state <> 'idle' and (application_name = $1 or position('/* ' || $1 || ' */' in query) > 0)`, l.tag())
 	return err
 }
 
-// isWritten reports whether an earlier attempt, whose answer was lost, has written to
-// the log.
+// isWritten reports whether an earlier attempt of the same write has succeeded. This is
+// unknown if the connection broke before the answer of the database arrived.
 func (l *Log) isWritten(ctx context.Context, conn *pgxpool.Conn, to position) (bool, error) {
 	var have position
 	var epoch int64

@@ -58,8 +58,8 @@ func (l *Log) begin() {
 	l.renewing.Go(func() { l.renew(l.background) })
 }
 
-// follower is the state of a process that reads the records of the leader until it
-// leads itself. The caller holds Log.writing.
+// follower is a process that does not lead. It reads the records that the leader writes,
+// until it takes the lead itself. The caller holds Log.writing.
 type follower struct {
 	*Log
 	record   func(record []byte) error
@@ -103,7 +103,8 @@ func (f *follower) run(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// follow reads some of the leader's records, or takes the lead if there are none.
+// follow makes one attempt to read records that the leader has written. If there are none,
+// and the leader may be replaced, it takes the lead and returns led.
 func (f *follower) follow(ctx context.Context) (more, led bool, err error) {
 	end, lead, err := f.look(ctx)
 	if err != nil {
@@ -127,16 +128,17 @@ func (f *follower) follow(ctx context.Context) (more, led bool, err error) {
 // mayLead reports whether this process may take the lead.
 func (f *follower) mayLead() bool {
 	mine := f.lead.successor != "" && f.lead.successor == f.cfg.Address
-	// The leader has given the lead away, can no longer write, or has not renewed its
-	// lease in time. The time is this process's, not the database's.
+	// The leader has given up the lead, cannot write to this database, or has named this
+	// process as its successor. Otherwise its lease must have ended: this process has seen no
+	// renewal for Config.Lease, by its own clock.
 	return f.lead.free || f.fenced || mine || time.Since(f.moved) >= f.cfg.Lease
 }
 
 // look reads the end of the log and the present lead.
 func (f *follower) look(ctx context.Context) (end position, lead Lead, err error) {
 	err = f.attempt(ctx, f.failures, 0, func(ctx context.Context) error {
-		// The third column tells whether the database was replaced since the leader
-		// took the lead.
+		// The third column is true if the database was replaced, for example by its standby,
+		// after the leader took the lead.
 		return f.pool.QueryRow(ctx, f.sql("select next, tip, system <> {system}, "+leadColumns+" from {name}_log, {name}_lease lease")).
 			Scan(append([]any{&end.next, &end.tip, &f.fenced}, lead.fields()...)...)
 	})
@@ -176,8 +178,9 @@ func (f *follower) read(ctx context.Context) error {
 	case next.behind == nil:
 		return nil
 	}
-	// The leader has called Replace here: skip the records that it wrote and continue
-	// after them, because they lead to the same state.
+	// The leader has replaced the records of the log by a checkpoint here. This process has
+	// read all earlier records, so it already has that state and continues after the
+	// checkpoint.
 	f.at = *next.behind
 	if err := f.replaced(); err != nil {
 		return fatal{err}
@@ -185,10 +188,9 @@ func (f *follower) read(ctx context.Context) error {
 	return nil
 }
 
-// stop is a position in the log that a follower can read up to without interruption. It
-// is the end of the log or, if the leader has called Replace since, the position before
-// the entries of that call. The follower then continues at behind, the position after
-// these entries.
+// stop is the position up to which a follower can read. Usually this is the end of the
+// log. If the leader has replaced the records by a checkpoint, the follower reads up to
+// the checkpoint, skips it, and continues at the position behind.
 type stop struct {
 	at     position
 	behind *position
@@ -205,7 +207,6 @@ func (s *stop) last() int64 {
 // fetch reads the next entries of the log, but none after next.
 func (f *follower) fetch(ctx context.Context) (bodies [][]byte, next *stop, err error) {
 	err = pgx.BeginTxFunc(ctx, f.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
-		// Reading stops at the next call of Replace, or at the end of the log.
 		if next, err = f.nextStop(ctx, tx); err != nil {
 			return err
 		}
@@ -235,7 +236,8 @@ func (f *follower) fetch(ctx context.Context) (bodies [][]byte, next *stop, err 
 	return bodies, next, err
 }
 
-// nextStop returns the next call of Replace or, if there is none, the log's end.
+// nextStop returns how far the follower can read: up to the leader's next call of Replace
+// or, if there is none, to the end of the log.
 func (f *follower) nextStop(ctx context.Context, tx pgx.Tx) (*stop, error) {
 	next := new(stop)
 	if err := tx.QueryRow(ctx, f.sql("select next, tip from {name}_log")).Scan(&next.at.next, &next.at.tip); err != nil {

@@ -17,8 +17,9 @@ import (
 // renewals is the number of renewals in the duration of a lease.
 const renewals = 3
 
-// errMoved is returned if the leader or the end of the log has changed since this
-// process last read them. The process must then not take the lead yet.
+// errMoved is returned if another process has taken the lead or has written to the log
+// since this process last looked. This process must read the new records before it may
+// lead.
 var errMoved = errors.New("pglog: it has moved")
 
 // takeLead takes the lead if it has not changed since it was last read.
@@ -36,8 +37,8 @@ func (f *follower) takeLead(ctx context.Context, from Lead) (led bool, err error
 					return err
 				}
 				const patience = 50 * time.Millisecond // the lease has ended
-				// The transaction that takes the lease also writes the new epoch to the
-				// log, so that the old leader cannot append afterwards.
+				// One transaction takes the lease and writes the new epoch into the row of the
+				// log. From then on the condition of the old leader's writes is false.
 				return l.endingBlockers(ctx, pid, patience, func() error { return l.takeLog(ctx, tx) })
 			})
 		})
@@ -53,8 +54,9 @@ func (f *follower) takeLead(ctx context.Context, from Lead) (led bool, err error
 	if warned == "" {
 		return true, nil
 	}
-	// The standby may not have the new epoch yet. A leader must not act before a write of its epoch
-	// is acknowledged.
+	// The database has warned that its standby may not have the new epoch. If that standby
+	// were promoted, the old leader could write again. This process therefore waits until a
+	// write of its epoch is acknowledged.
 	return true, l.write(l.at, 0, func(context.Context, *pgxpool.Conn) (bool, error) { return false, nil })
 }
 
@@ -70,7 +72,8 @@ func (l *Log) takeLease(ctx context.Context, tx pgx.Tx, from Lead) error {
 	return err
 }
 
-// takeLog keeps the old leader from writing: it sets the log's epoch to this process's.
+// takeLog writes this process's epoch into the row of the log, so that a write of the old
+// leader, which names the old epoch, fails.
 func (l *Log) takeLog(ctx context.Context, tx pgx.Tx) error {
 	var end position
 	var before, now string
@@ -91,16 +94,15 @@ func (l *Log) takeLog(ctx context.Context, tx pgx.Tx) error {
 	return err
 }
 
-// endingBlockers calls f, which locks a row in the session pid, and ends sessions in
-// its way.
+// endingBlockers calls f, which locks a row from the database session pid. If another
+// session keeps the row locked for longer than patience, endingBlockers ends that session.
 func (l *Log) endingBlockers(ctx context.Context, pid int, patience time.Duration, f func() error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {
 		for backoff.Pause(ctx, patience) {
-			// A session that has the row locked belongs to a process that has stopped
-			// in the middle of a write or while taking the lead, or that the database
-			// can no longer reach.
+			// The session belongs to a process that stopped in the middle of a write, or whose
+			// connection is dead without the database having noticed.
 			tag, err := l.pool.Exec(ctx, "select pg_terminate_backend(b) from unnest(pg_blocking_pids($1::int)) b", pid)
 			switch {
 			case err != nil && ctx.Err() == nil:

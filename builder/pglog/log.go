@@ -104,8 +104,9 @@ func (l *Log) join(ctx context.Context) error {
 // machine this takes much longer than the answer to a query.
 const leastConnect = 3 * time.Second
 
-// leastConns is the minimum size of the pool of connections. A write, a renewal, a
-// reader, and ending the session of an old leader need one connection each.
+// leastConns is the minimum size of the pool of connections. A write, a renewal of the
+// lease, a reader, and the statement that ends an old leader's session each need a
+// connection at the same time.
 const leastConns = 4
 
 // connect opens a pool of connections that remember warnings.
@@ -160,8 +161,8 @@ func (l *Log) attempt(ctx context.Context, failures, size int, f func(context.Co
 	defer cancel()
 	err := f(limited)
 	if err != nil && limited.Err() != nil && ctx.Err() == nil {
-		// The other connections may be dead too without having reported an error yet,
-		// for example because a machine is gone.
+		// One connection did not answer in time. The others may lead to the same dead machine,
+		// so the pool opens new ones.
 		l.pool.Reset()
 		return fmt.Errorf("pglog: no answer of the database for %v: %w", limit, err)
 	}
@@ -289,7 +290,8 @@ func readEntry(entry []byte, f func(record []byte) error) error {
 // replaced returns the position before the first entry of a call of Replace.
 func (p position) replaced() position {
 	base := sha256.Sum256(append([]byte("replaced"), p.tip...))
-	// The call uses up one number, so that no other entry can have the same position.
+	// A checkpoint takes up one position itself, so that no two entries ever have the same
+	// position.
 	return position{p.next + 1, base[:]}
 }
 

@@ -120,16 +120,15 @@ func (n *Network) marked(blocks []jamq.Block) []jamq.Block {
 	return blocks
 }
 
-// applied returns the packages whose rollup blocks the service has applied in one JAM
-// block.
+// applied returns the packages whose rollup blocks the service has executed in the given
+// JAM block.
 func (n *Network) applied(chain *jamtest.Chain, in jamq.Block) (packages []jamq.PackageHash) {
 	value := func(key []byte) []byte {
 		value, _ := chain.Value(n.service, in.Hash, key) // the chain still has the block
 		return value
 	}
 	last, _ := service.Last(func(key string) []byte { return value([]byte(key)) })
-	// Go back from the newest rollup block in the service's state, because the newest
-	// blocks were applied last.
+	// The newest rollup blocks were executed last, so search from the newest one back.
 	for number := last.Number; number > 0; number-- {
 		entry := value(service.EntryKey(number - 1))
 		if len(entry) < common.HashLength {
@@ -272,9 +271,9 @@ func (n *Network) find(hash jamq.HeaderHash) (number int, found bool) {
 // the builder already knows.
 type follower struct {
 	to submit.ChainSink
-	// since is the last block that the builder knows, and final the last one that it
-	// knows to be final; zero after they were reached. Blocks and finality up to them
-	// are skipped.
+	// The chain delivers its updates from the start, but the builder already knows some of
+	// them. Blocks up to since and finality up to final are skipped. Each field becomes zero
+	// when that block was reached.
 	since, final jamq.HeaderHash
 }
 

@@ -28,8 +28,8 @@ type state struct {
 	Packages []told       // the packages that were sent, in the order of their first sends
 }
 
-// told is a package that the host has sent, and the events about it that the host has
-// reported. The feed puts these events into its next blocks.
+// told is a package that the host has sent, together with everything that the host has
+// since reported about it. The feed has no real JAM blocks to learn this from.
 type told struct {
 	Report                jamq.Report       // for the block in which the package is guaranteed
 	State                 bundlequeue.State // the newest state that the host has reported, or zero
@@ -171,8 +171,8 @@ func (f *Feed) forget() {
 		if p.Accumulated != 0 {
 			return p.Accumulated <= f.Final.Slot
 		}
-		// The package can make no more progress. Remember it a while longer, so that
-		// the queue notices if the host reports its accumulation nevertheless.
+		// The package is dead. It is kept for Config.Remember blocks more, so that the queue
+		// notices if the host reports later that JAM has accumulated it.
 		return p.dies(&f.spec)+jamq.Slot(f.cfg.Remember) <= f.Final.Slot
 	})
 }

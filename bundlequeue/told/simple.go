@@ -169,7 +169,8 @@ func ticketOf(e bundlequeue.Effect) uint64 {
 	return 0
 }
 
-// open returns the first job that the queue still expects an answer to, or nil.
+// open returns the first job whose request the queue has not canceled in the meantime, or
+// nil.
 func (s *Simple) open() bundlequeue.Effect {
 	for len(s.jobs) > 0 {
 		if s.queue.Expects(ticketOf(s.jobs[0])) {

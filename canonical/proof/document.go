@@ -40,18 +40,19 @@ type Document struct {
 	// Finality or Beefy is the first link. Exactly one of the two is set.
 	Finality *Finality `json:"finality,omitempty"`
 	Beefy    *Beefy    `json:"beefy,omitempty"`
-	// Storage, Outputs or Log is the second link. Exactly one of the three is set.
+	// Storage, Outputs or Log is the second link: from the final block, or the signed log, to
+	// the commitment that the service published. Exactly one of the three is set.
 	Storage *StorageProof `json:"storage,omitempty"`
 	Outputs *ChapterProof `json:"outputs,omitempty"`
 	Log     *YieldProof   `json:"log,omitempty"`
 	// Commitment is the third link: the encoded [Commitment] that the rollup's service stored
 	// or yielded.
 	Commitment hexutil.Bytes `json:"commitment"`
-	// Transaction is the fourth link. It is nil if the document is about the
-	// block only.
+	// Transaction is the fourth link: from the transactions root in the commitment to the
+	// transaction. It is nil if the document is about the block only.
 	Transaction *TransactionProof `json:"transaction,omitempty"`
-	// Receipt is the fifth link. It is nil if the document does not prove the outcome of the
-	// transaction.
+	// Receipt is the fifth link: from the hash of the rollup block to the receipt of the
+	// transaction. It is nil if the document does not prove whether the transaction succeeded.
 	Receipt *ReceiptProof `json:"receipt,omitempty"`
 }
 
@@ -129,10 +130,11 @@ func parse(data []byte, v any) error {
 	return nil
 }
 
-// route checks that the document has exactly one of the three ways to the commitment.
+// route checks that exactly one way leads from the signatures of the validators to the
+// commitment, and that the document has a link for each part of its claim.
 func (d *Document) route() error {
-	// A claim that names a transaction needs the link to it, and a receipt needs its
-	// transaction.
+	// A claim about a transaction needs the link to the transaction, and a link to a receipt
+	// needs a transaction.
 	switch named := d.Claim.Transaction != (common.Hash{}); {
 	case named != (d.Transaction != nil):
 		return fmt.Errorf("%w: want a transaction in the claim and a link to it, or neither", ErrMalformed)
@@ -171,8 +173,8 @@ type Result struct {
 	Receipt *types.Receipt
 	// Commitment is the service's commitment to the rollup block.
 	Commitment Commitment
-	// Target is the final JAM block of the first link. It is zero if the proof leads through
-	// the output log.
+	// Target is the final JAM block that the signatures of the first link make final. It is
+	// zero if they sign the output log instead of a block.
 	Target Target
 	// Steps explains the proof to people, with one sentence for each verified link.
 	Steps []string

@@ -39,9 +39,9 @@ func decodeStrictly(data []byte, v any) error {
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return errors.New("data follows the document")
 	}
-	// Package encoding/json accepts names in any case, null for any value, and repeated
-	// names. Demand that the input equals the encoding of v, apart from white space and
-	// the order of names.
+	// Package encoding/json also accepts names in another case, null for any value, and
+	// repeated names. To refuse all of these, encode the decoded value again: it must equal
+	// the input, except for white space and the order of names.
 	again, err := json.Marshal(v)
 	if err != nil {
 		return err

@@ -12,7 +12,8 @@ import (
 	"github.com/ethereum/go-ethereum/trie"
 )
 
-// proveEntry returns the nodes of Ethereum's trie over a list that lead to an entry.
+// proveEntry returns the nodes that lead from the root of Ethereum's trie over a list, for
+// example the transactions of a block, to one entry of the list.
 func proveEntry(list types.DerivableList, index int) ([][]byte, error) {
 	if index < 0 || index >= list.Len() {
 		return nil, fmt.Errorf("entry %d of %d", index, list.Len())
@@ -86,8 +87,8 @@ func (n *nodeList) Get(hash []byte) ([]byte, error) {
 	if len(n.list) == 0 || !bytes.Equal(crypto.Keccak256(n.list[0]), hash) {
 		return nil, fmt.Errorf("the next node is not %x", hash)
 	}
-	// The verifier requests the nodes in their order. Each is removed, so that none is
-	// used twice and left-over nodes can be detected.
+	// A verifier reads the nodes from the root down. Each node is removed when it is read, so
+	// that no node counts twice and unused nodes are noticed.
 	node := n.list[0]
 	n.list = n.list[1:]
 	return node, nil

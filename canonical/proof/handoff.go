@@ -98,11 +98,12 @@ func (h *Handoff) Verify(trust *Trust) (*Trust, error) {
 	return next, nil
 }
 
-// withKeys returns the trust with the set at the beginning of raw, and the rest.
+// withKeys decodes a validator set at the beginning of raw. It returns a copy of the trust
+// with the keys of that set, and the bytes after the set.
 func (t *Trust) withKeys(raw []byte) (out *Trust, rest []byte, err error) {
 	size := uint64(len(t.Validators))
-	// Up to Gray Paper 0.7.2 a set has no count, because all sets of a chain have the
-	// same size.
+	// Before Gray Paper 0.8.0, an encoded set does not begin with its size, because all sets
+	// of a chain have the same size.
 	if t.GrayPaper >= codec.V080 {
 		if size, raw, err = codec.DecodeNatural(raw); err != nil {
 			return nil, nil, fmt.Errorf("%w: the number of validators: %w", ErrHandoff, err)

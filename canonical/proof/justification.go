@@ -167,7 +167,8 @@ func (j *Justification) verify(c *codec.Codec, trust *Trust) ([]vote, error) {
 	if err != nil {
 		return nil, err
 	}
-	// voters has put the votes for the target first, so they are the ones that remain.
+	// Count each validator once. If a validator voted for the target and for a descendant, its
+	// vote for the target comes first in votes, so that one remains.
 	first := slices.CompactFunc(slices.Clone(votes), func(a, b vote) bool { return a.validator == b.validator })
 	if want := Quorum(len(trust.Validators)); len(first) < want {
 		return nil, fmt.Errorf("%w: %d of %d validators voted, want at least %d", ErrFinality, len(first), len(trust.Validators), want)

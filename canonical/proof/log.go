@@ -13,8 +13,8 @@ import (
 // the [OutputRoot] of every block (GP 7.7, E.2). Validators sign its super-peak; see
 // [Beefy]. The zero value is an empty log. A Log is not safe for concurrent use.
 type Log struct {
-	// peaks[i] is the root of a perfect tree over 2^i leaves, or nil. Older
-	// leaves are in higher trees.
+	// The log is a list of perfect trees. peaks[i] is the root of the tree with 2^i leaves, or
+	// nil if the log has no tree of that size. Older leaves are in larger trees.
 	peaks []*common.Hash
 }
 
@@ -116,7 +116,8 @@ func ProveLog(leaves []common.Hash, index int) (LogProof, error) {
 	return p, nil
 }
 
-// pairUp hashes the nodes of a level of a perfect tree in pairs, into the same memory.
+// pairUp computes one level of a perfect tree from the level below, by hashing the nodes
+// in pairs. It reuses the memory of the given level.
 func pairUp(level []common.Hash) []common.Hash {
 	for i := range len(level) / 2 {
 		level[i] = crypto.Keccak256Hash(level[2*i][:], level[2*i+1][:])
@@ -156,8 +157,8 @@ func VerifyLog(peak, root common.Hash, p LogProof) error {
 	return nil
 }
 
-// mountain returns the height of the tree with a leaf, and how many trees are lower.
-// The index must be less than count.
+// mountain finds the tree of the log that contains the leaf at index. It returns the
+// height of that tree and the number of lower trees. index must be less than count.
 func mountain(index, count uint64) (height, below int) {
 	begin := count
 	for rest := count; ; rest &= rest - 1 {

@@ -73,8 +73,8 @@ func balanced(outputs []Output) []byte {
 	case 0:
 		return make([]byte, common.HashLength)
 	case 1:
-		// The node of a single output is the output itself, which is longer than a
-		// hash.
+		// In a tree over a single output, the output is not hashed. Its encoding is longer than
+		// a hash, so it cannot be mistaken for an inner node.
 		return outputs[0].encode()
 	default:
 		half := (n + 1) / 2

@@ -39,8 +39,9 @@ func (d *Document) verifyReceipt(c *Commitment) (*types.Receipt, error) {
 	if err := rlp.DecodeBytes(d.Receipt.Header, header); err != nil {
 		return nil, fmt.Errorf("%w: header: %w", ErrReceipt, err)
 	}
-	// With the same transactions root, the receipt at an index belongs to the
-	// transaction at that index.
+	// The header names the receipts, and the commitment names the transactions. Only if both
+	// have the same transactions root, a receipt belongs to the transaction with the same
+	// index.
 	if header.TxHash != c.TransactionsRoot {
 		return nil, fmt.Errorf("%w: the header has the transactions %s, and the commitment %s", ErrReceipt, header.TxHash, c.TransactionsRoot)
 	}

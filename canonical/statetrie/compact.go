@@ -26,8 +26,8 @@ type openEntry struct {
 	hashed bool
 }
 
-// tag is the kind of a node in a compact proof. The numbers are part of the encoding
-// and must not change.
+// tag tells which kind of node comes next in a compact proof. The values are part of the
+// encoding, so they must not change.
 type tag uint8
 
 const (
@@ -39,9 +39,9 @@ const (
 
 const (
 	compactVersion = 0
-	// The first byte of a leaf is its kind: the length of the value in the leaf, or one
-	// of these numbers. longForm is a long value in the section of values, hashForm
-	// only its hash in the section of hashes.
+	// The first byte of a leaf is the length of its value if the value is short. Otherwise it
+	// is longForm, if the section of values has the value, or hashForm, if the section of
+	// hashes has its hash.
 	longForm = maxEmbedded + 1
 	hashForm = maxEmbedded + 2
 	// One of these bits is set if the proof leaves out the whole entry, or only the
@@ -136,17 +136,19 @@ func (r *compactReader) take(n int) (bits byte, err error) {
 	return bits, nil
 }
 
-// padded ends a section that was read bit by bit, and returns the bytes after it.
+// padded ends a section whose entries are single bits, and returns the bytes behind the
+// section.
 func (r *compactReader) padded() ([]byte, error) {
-	// The unread bits of the section's last byte must be zero, so that each proof has
-	// only one encoding.
+	// Each proof must have only one encoding, so the unused bits of the last byte must be
+	// zero.
 	if used := r.bits % 8; used > 0 && r.raw[r.bits/8]<<used != 0 {
 		return nil, fmt.Errorf("padding that is not zero")
 	}
 	return r.raw[(r.bits+7)/8:], nil
 }
 
-// scan reads the tags of a subtrie's nodes, and returns the tag of the top node.
+// scan reads the tags of all nodes of a subtrie, from the top down, and returns the tag of
+// the top node.
 func (r *compactReader) scan(depth int) (tag, error) {
 	bits, err := r.take(2)
 	if err != nil {
@@ -171,8 +173,8 @@ func (r *compactReader) scan(depth int) (tag, error) {
 	if err != nil {
 		return 0, err
 	}
-	// No correct prover makes such a branch. It is refused, so that each state has only
-	// one encoding.
+	// A prover replaces such a branch by a single node, for example two unopened children by
+	// one hash. Accepting it would give the same proof a second encoding.
 	if left == right && (left == hashTag || left == emptyTag) || min(left, right) == emptyTag && max(left, right) == leafTag {
 		return 0, fmt.Errorf("a branch at depth %d that is not needed", depth)
 	}
@@ -244,8 +246,8 @@ func (r *compactReader) build(prefix Key, depth int, left bool) (hash common.Has
 		if hash, err = r.hash(); err != nil {
 			return hash, err
 		}
-		// A branch does not store the first bit of its left hash, so a left hash must
-		// come without that bit.
+		// A branch stores the hash of its left child without the first bit. The hash of a left
+		// child with that bit set is therefore wrong.
 		if hash == (common.Hash{}) || left && hash != short(hash) {
 			return hash, fmt.Errorf("the hash %s of a subtrie", hash)
 		}
@@ -262,8 +264,8 @@ func (r *compactReader) build(prefix Key, depth int, left bool) (hash common.Has
 	return hash, nil
 }
 
-// entry reads the leaf at a depth. all is the range of keys that can be at this
-// position.
+// entry reads a leaf of the proof. The keys in the range all are those that a leaf at this
+// position of the trie can have.
 func (r *compactReader) entry(all KeyRange, depth int) (e openEntry, n Node, err error) {
 	kind := r.kinds[0]
 	r.kinds = r.kinds[1:]
@@ -308,8 +310,8 @@ func (r *compactReader) knownIn(all KeyRange) (found Entry, err error) {
 	at, _ := slices.BinarySearchFunc(r.known, all.First, func(e Entry, key Key) int { return bytes.Compare(e.Key[:], key[:]) })
 	one := at < len(r.known) && all.has(r.known[at].Key)
 	two := at+1 < len(r.known) && all.has(r.known[at+1].Key)
-	// Only if exactly one known entry is in the range, the verifier knows which one the
-	// prover means.
+	// The proof leaves out an entry that the verifier already has. Exactly one known entry
+	// must be possible at this position, so that it is clear which one the prover means.
 	if !one || two {
 		return found, fmt.Errorf("no known key, or several, from %x to %x", all.First, all.Last)
 	}
@@ -332,8 +334,8 @@ func (r *compactReader) length() (uint64, error) {
 	var low [8]byte
 	copy(low[:], r.values[1:1+extra])
 	size := binary.LittleEndian.Uint64(low[:]) | uint64(first&(0xff>>(extra+1)))<<(8*extra)
-	// Each number has one shortest form, and a shorter value would be in the leaf
-	// itself.
+	// A length must have its shortest encoding. A shorter value would be stored in the leaf
+	// itself, so such a length is refused too.
 	if size <= maxEmbedded || size >= 1<<32 || extra > 0 && size < 1<<(7*extra) {
 		return 0, fmt.Errorf("the length %d in %d bytes", size, 1+extra)
 	}
@@ -353,8 +355,7 @@ func hashedLeaf(key Key, hash common.Hash) (n Node) {
 func (o *Opened) find(key Key) (at int, found bool, err error) {
 	at, found = slices.BinarySearchFunc(o.entries, key, func(e openEntry, key Key) int { return bytes.Compare(e.Key[:], key[:]) })
 	if !found && o.overlaps(KeyRange{key, key}) {
-		// The proof leaves the key closed, so it does not show whether the state has
-		// the key.
+		// The proof shows only the hash of the subtrie in which this key would be.
 		return 0, false, fmt.Errorf("%w: the proof does not open key %x", ErrProof, key)
 	}
 	return at, found, nil

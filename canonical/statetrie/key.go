@@ -65,7 +65,8 @@ func RequestKey(service jamq.ServiceID, hash [32]byte, length uint32) Key {
 func interleave(service jamq.ServiceID, mark uint32, key []byte) (out Key) {
 	hash := blake2b.Sum256(append(binary.LittleEndian.AppendUint32(nil, mark), key...))
 	id := serviceBytes(service)
-	// The four bytes of the service alternate with the first four bytes of the hash.
+	// The first eight bytes of the key are those of the service's id and of the hash, in turn
+	// (Gray Paper D.1).
 	for i := range id {
 		out[2*i], out[2*i+1] = id[i], hash[i]
 	}

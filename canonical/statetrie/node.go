@@ -82,8 +82,9 @@ func VerifyAbsent(root common.Hash, key Key, nodes []Node) error {
 	return nil
 }
 
-// walk verifies a proof along the path that the bits of the key describe. It returns
-// the leaf at the end, or nil for an empty subtrie.
+// walk follows a proof from the root, branch by branch as the bits of the key say, and
+// checks the hash of each node. It returns the leaf at the end, or nil if the proof ends
+// at an empty subtrie.
 func walk(root common.Hash, key Key, nodes []Node) (*Node, error) {
 	want, masked := root, false
 	for depth := range nodes {

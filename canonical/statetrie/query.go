@@ -184,8 +184,8 @@ func (w *compactWriter) kind(e *trieEntry, prefix Key, depth int) byte {
 	all := KeyRange{prefix, Key(prefix.fill(depth))}
 	named := slices.Contains(w.query.Keys, e.key) || w.query.inRange(e.key)
 	if w.query.Known == KnownNone || !named || slices.ContainsFunc(w.query.Keys, func(key Key) bool { return key != e.key && all.has(key) }) {
-		// The verifier does not have the entry, or could not find it by its position in
-		// the trie alone.
+		// Nothing can be left out: the verifier does not have this entry, or several of its
+		// keys could be at this position of the trie.
 		return form
 	}
 	if w.query.Known == KnownEntries {
@@ -245,7 +245,8 @@ func (w *compactWriter) measure(n *trieNode, prefix Key, depth int) {
 	w.left -= size
 }
 
-// write writes the subtrie n, whose keys begin with the first depth bits of prefix.
+// write appends the part of the proof about one subtrie, whose keys begin with the first
+// depth bits of prefix.
 func (w *compactWriter) write(n *trieNode, prefix Key, depth int, left bool) {
 	tag := branchTag
 	switch {

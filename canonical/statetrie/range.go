@@ -41,8 +41,9 @@ func short(hash common.Hash) common.Hash {
 	return hash
 }
 
-// stateRange is a range of keys to verify, with the nodes of the answer by their
-// hashes. Each hash lacks its first bit: see short.
+// stateRange verifies the entries between two keys. It finds the nodes of the answer by
+// their hashes, whose first bit is cleared, because a branch does not store that bit of
+// its left hash.
 type stateRange struct {
 	first, last Key
 	nodes       map[common.Hash]*Node
@@ -64,12 +65,12 @@ func (r *stateRange) verify(want common.Hash, left bool, prefix Key, depth int, 
 	n := r.nodes[short(want)]
 	switch {
 	case n == nil || known(n.hash()) != want, n[0]&leafBit != 0, depth >= keyBits:
-		// The answer has no branch here, so the given entries must be the whole
-		// subtrie.
+		// The answer contains no branch at this position, so the given entries must be all
+		// entries below it.
 		return r.verifyWhole(want, known, n, depth, entries)
 	}
-	// Each node occurs at most once in a state, because a leaf contains its key. Deleting the
-	// node that was used keeps a forged root from leading into an endless walk.
+	// A node occurs only once in a state, because each leaf contains its key. The node is
+	// removed, so that a forged answer cannot make this function run in a circle.
 	delete(r.nodes, short(want))
 	right := prefix
 	right[depth/8] |= 1 << (7 - depth%8)
@@ -87,7 +88,8 @@ func (r *stateRange) verifyWhole(want common.Hash, known func(common.Hash) commo
 		// The subtrie is a leaf outside the range.
 		return nil
 	}
-	// All entries of the subtrie are in the range, so together they must hash to want.
+	// The range covers this whole subtrie. Build it from the given entries, and compare the
+	// hashes.
 	var subtrie *trieNode
 	for _, e := range entries {
 		subtrie = subtrie.set(newLeaf(&trieEntry{e.Key, e.Value}), depth)

@@ -69,7 +69,8 @@ func (t *Trie) Set(key Key, value []byte) *Trie {
 	return &Trie{top: t.node().set(newLeaf(&trieEntry{key, bytes.Clone(value)}), 0)}
 }
 
-// set returns the subtrie with the leaf l, in place of one with the same key.
+// set returns a copy of the subtrie that contains the leaf l. If the subtrie has a leaf
+// with the same key, l replaces it.
 func (n *trieNode) set(l *trieNode, depth int) *trieNode {
 	if n == nil || n.entry != nil && n.entry.key == l.entry.key {
 		return l

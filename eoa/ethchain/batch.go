@@ -17,8 +17,8 @@ import (
 
 // checkID returns an error unless the node is on the chain of Options.ChainID.
 func (c *Chain) checkID(ctx context.Context) error {
-	// The node is asked again after a failed call, because a new connection may
-	// lead to another node.
+	// A node that was on the right chain is trusted until a call fails. After a failure the
+	// connection may lead to a different node, so its chain id is checked again.
 	if c.o.ChainID == 0 || c.proven.Load() {
 		return nil
 	}
@@ -66,7 +66,8 @@ func (c *Chain) batch(ctx context.Context, calls []rpc.BatchElem) error {
 
 // limit returns how many calls go into a batch.
 func (c *Chain) limit() int {
-	// The node has refused a larger batch, and is known to accept this many calls.
+	// An earlier batch was too large for the node. found is the number of calls that the node
+	// is known to accept.
 	if found := int(c.most.Load()); found > 0 {
 		return min(found, c.o.MaxBatch)
 	}

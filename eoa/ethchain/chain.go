@@ -45,8 +45,9 @@ type Options struct {
 
 const (
 	defaultBatch = 100
-	// If at least blockwise receipts are wanted, Ask fetches the receipts of whole
-	// blocks. probes is how many blocks it fetches in this way.
+	// If at least blockwise receipts are wanted, the receipts of whole blocks are fetched,
+	// because many of the transactions are probably in the same blocks. This is done for at
+	// most probes blocks.
 	blockwise, probes = 8, 4
 )
 
@@ -202,8 +203,8 @@ func (c *Chain) Ask(ctx context.Context, q eoa.Questions) (eoa.Answers, error) {
 
 // ask makes calls, and lowers out.Number to the height of the node's newest block.
 func (c *Chain) ask(ctx context.Context, out *eoa.Answers, calls []rpc.BatchElem) error {
-	// Ask for the height first, usually in the same batch, so that the node that
-	// answers the calls has at least that block.
+	// Ask for the height of the newest block first, usually in the same batch. The node that
+	// answers the other calls then has at least that block.
 	var head hexutil.Uint64
 	batch := append([]rpc.BatchElem{call(&head, "eth_blockNumber")}, calls...)
 	if err := c.batch(ctx, batch); err != nil {
@@ -274,8 +275,8 @@ func note(out *eoa.Answers, tx common.Hash, r *receipt) {
 // blockwise fetches the receipts of one block, and returns the transactions that
 // are left.
 func (c *Chain) blockwise(ctx context.Context, out *eoa.Answers, txs []common.Hash) ([]common.Hash, error) {
-	// Fetch the receipt of the first transaction, and then all receipts of its
-	// block with one call.
+	// Find out which block has the first transaction, and then fetch all receipts of that
+	// block in one call.
 	var first *receipt
 	calls := []rpc.BatchElem{call(&first, "eth_getTransactionReceipt", txs[0])}
 	if err := c.ask(ctx, out, calls); err != nil {

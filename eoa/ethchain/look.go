@@ -83,7 +83,8 @@ func (c *Chain) Look(ctx context.Context, a common.Address) (l eoa.Look, err err
 	return l, got.account(&c.o, &l)
 }
 
-// chain sets the fields of a Look that belong to the chain, except the tip.
+// chain sets the fields of a Look that do not depend on the account: heights, gas limit
+// and prices, except the tip.
 func (got *lookAnswers) chain(o *Options, l *eoa.Look) error {
 	if got.latest.Number == nil {
 		return fmt.Errorf("%w: no latest block", ErrNode)

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// maxScan limits how many blocks one Ask reads to find transactions, and
-	// scanned limits how many of them it reads in one batch.
+	// maxScan is how many blocks one Ask reads at most to find transactions, because each
+	// block is large. scanned is how many of them it reads in one batch.
 	maxScan, scanned = 256, 8
 )
 
@@ -42,8 +42,8 @@ func (b *body) user(a common.Address, nonce uint64) (user common.Hash, found boo
 // hardly more round trips than one.
 type search struct {
 	nonce, after, upTo uint64
-	// low is the lower end of the binary search. It is above after if the node no
-	// longer has the states in between.
+	// low is the lower end of the binary search. It can be above after, because a node drops
+	// old states and cannot answer for the blocks in between.
 	low uint64
 }
 
@@ -58,7 +58,8 @@ func (s *search) learn(count uint64, known bool) {
 	middle := s.middle()
 	switch {
 	case !known:
-		// The node no longer has the state of this block, so search only above it.
+		// The node has dropped the state of this block, and of all older ones. Continue above
+		// it.
 		s.low = middle
 	case count > s.nonce:
 		s.upTo = middle
@@ -79,8 +80,8 @@ func (c *Chain) users(ctx context.Context, out *eoa.Answers, a common.Address, n
 	var searches []*search
 	for _, used := range nonces {
 		if count == nil || uint64(*count) <= used.Nonce {
-			// The node is behind or on another chain, so it would find no
-			// transaction with the nonce.
+			// By this node's count the nonce is not used, so the node is behind or on another
+			// chain and cannot help.
 			continue
 		}
 		s := &search{nonce: used.Nonce, after: used.After, upTo: used.UpTo}
@@ -131,8 +132,8 @@ func (c *Chain) narrow(ctx context.Context, a common.Address, searches []*search
 // scan reads the blocks of the searches, and finds the transactions with the
 // nonces.
 func (c *Chain) scan(ctx context.Context, out *eoa.Answers, a common.Address, searches []*search) error {
-	// A range of more than maxScan blocks is too long to read, so its search ends
-	// without an answer.
+	// If more than maxScan blocks could contain the transaction, the search ends without an
+	// answer, because reading all of them would take too long.
 	open := slices.DeleteFunc(searches, func(s *search) bool { return s.upTo-s.after > maxScan })
 	// Searches that are open after maxScan blocks wait for the next Ask.
 	for read := 0; len(open) > 0 && read < maxScan; {

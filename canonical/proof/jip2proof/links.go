@@ -89,8 +89,8 @@ func logProof(superPeak common.Hash, outer jip2.MMRProof) (proof.LogProof, error
 		all[height] = (*common.Hash)(peak)
 		begin := p.Count
 		p.Count += 1 << height
-		// A document leaves out the peak above the leaf, which JIP-2 lists with the
-		// others.
+		// JIP-2 lists all peaks of the log. A document leaves out the peak above the proved
+		// leaf, because a verifier computes it.
 		if p.Index < begin || p.Index >= p.Count {
 			p.Peaks = append(p.Peaks, common.Hash(*peak))
 		}

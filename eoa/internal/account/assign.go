@@ -33,13 +33,13 @@ func (v *View) assign(c *Rules, jobs []Job) (out []Job, later []Refusal) {
 	free, held := v.free(), map[string]bool{}
 	for _, j := range jobs {
 		group := j.Record.Group
-		// A delayed job also delays the later members of its group, so that the
-		// group keeps its order.
+		// An earlier member of this group is delayed. The later members wait too, because a
+		// group is executed in order.
 		if group != "" && held[group] {
 			continue
 		}
-		// The balance may not cover the job, its price limit may be below the base
-		// fee, or its gas may be unknown.
+		// The job must wait if the account cannot pay for it, if its price limit is below the
+		// base fee, or if its gas is unknown.
 		if why := v.afford(c, &j, free); why != "" {
 			held[group] = true
 			later = append(later, Refusal{j.Record, why})
@@ -55,8 +55,8 @@ func (v *View) assign(c *Rules, jobs []Job) (out []Job, later []Refusal) {
 			out = append(out, j)
 		}
 	}
-	// Signing stops at the first job that fails. In the order of nonces, the jobs
-	// signed until then leave no gap.
+	// Sign in the order of nonces. If a signature fails, the transactions signed before it
+	// then have no gap between their nonces.
 	slices.SortStableFunc(out, func(x, y Job) int { return cmp.Compare(x.Nonce, y.Nonce) })
 	return out, later
 }
@@ -69,9 +69,8 @@ type allocator struct {
 
 // nonce returns the next free nonce, or false if there is none.
 func (a *allocator) nonce(own bool) (uint64, bool) {
-	// own means that the executor made the request to fill a gap. No other request
-	// may get a nonce from a gap, because an unknown transaction may still use that
-	// nonce.
+	// An unknown transaction may still use a nonce from a gap. Only a no-op that was made to
+	// fill the gap (own) may therefore get such a nonce, never a user's request.
 	switch {
 	case own && len(a.gaps) > 0:
 		n := a.gaps[0]

@@ -82,8 +82,8 @@ func (r *Record) blobsOf(a *Attempt) [][]byte {
 	// A no-op carries one blob of zeros instead of the request's blobs.
 	case r.Kind == Blob && a.Noop:
 		return noopBlobs
-	// The request was replaced after the attempt was signed, so the attempt has
-	// kept the earlier blobs.
+	// The user has replaced the request after this attempt was signed. The attempt keeps the
+	// blobs that its signature covers.
 	case a.Blobs != nil:
 		return a.Blobs
 	}
@@ -97,8 +97,8 @@ func (r *Record) keepBlobs(others [][]byte) {
 		return
 	}
 	for k := range r.Attempts {
-		// This attempt may have to be sent again, with the blobs that its signature
-		// covers.
+		// The request is about to get other blobs, but this attempt may be sent again. Let it
+		// keep the blobs that its signature covers.
 		if a := &r.Attempts[k]; a.Blobs == nil && !a.Noop && !a.Void {
 			a.Blobs = r.Blobs
 		}

@@ -66,9 +66,10 @@ func (v *View) sendQueue() iter.Seq[*Record] {
 			if first == nil {
 				first = r
 			}
-			// A node keeps an account's transactions either in its blob pool or in
-			// its other pool, so stop at the first record for the other pool. From
-			// a delegated account, nodes accept only one transaction at a time.
+			// A node keeps an account's transactions in its blob pool or in its other pool,
+			// never in both. Transactions for the second pool must wait until the first ones
+			// are mined. From an account with code, nodes accept only one transaction at a
+			// time.
 			if (r.Kind == Blob) != (first.Kind == Blob) || !yield(r) || v.delegated() {
 				return
 			}
@@ -101,8 +102,8 @@ func (v *View) sendAt(c *Rules, now time.Time, r *Record) time.Time {
 	// there now.
 	case last.gap && !v.lacksPredecessor(r):
 		return last.at.Add(c.Retry)
-	// Either a node has r, or r waits for the transaction before it, whose
-	// acceptance makes r due.
+	// Either a node already has this transaction, or it waits for the one before it. In the
+	// second case it is sent as soon as that one is accepted.
 	case last.gap || last.tries == 0:
 		return last.at.Add(c.Rebroadcast)
 	}
@@ -137,7 +138,8 @@ func (v *View) makeFollowersDue(nonce uint64) {
 
 // makeDueIfPoolWasFull makes the transaction due if a pool had no room for it.
 func (v *View) makeDueIfPoolWasFull(nonce uint64) {
-	// The transaction before it has just been mined, so the pool may have room now.
+	// The node's pool was full. A transaction of the account was just mined, so there may be
+	// room for this one now.
 	if at, held := v.find(nonce); held && Classify(v.Open[at].Newest().Why) == ReasonFull && v.Open[at].Newest().Result == Rejected {
 		delete(v.sent, v.Open[at].ID)
 	}
@@ -150,8 +152,9 @@ func (v *View) makePredecessorDue(nonce uint64) {
 		return
 	}
 	id := v.Open[at].ID
-	// A node has just answered that it lacks this transaction. Hurry only after the
-	// first failed send; later the usual back-off applies.
+	// A node has reported that it lacks this transaction, which blocks the later ones. Send it
+	// again at once, but only after its first failed send, so that a node that always refuses
+	// it is not flooded.
 	if last := v.sent[id]; last.tries == 1 && !last.gap {
 		last.at = time.Time{}
 		v.sent[id] = last
@@ -187,7 +190,8 @@ func (v *View) ApplyResults(c *Rules, now time.Time, out []Outgoing, results []S
 // resendDue reports whether an accepted transaction still waits to be sent again.
 func (v *View) resendDue(c *Rules, now time.Time) bool {
 	for r := range v.sendQueue() {
-		// It is due now, or its last send had no certain answer (tries > 0).
+		// The transaction must be sent again now, or it was sent again and got no certain
+		// answer.
 		if r.Attempts[sendable(r)].Result == Accepted && (v.sent[r.ID].tries > 0 || !now.Before(v.sendAt(c, now, r))) {
 			return true
 		}

@@ -91,8 +91,8 @@ func (v *View) EstimatedBumps(c *Rules, now time.Time, jobs []Job, reverting []R
 // prices.
 func (v *View) pays(r *Record) bool {
 	fees := &r.Newest().Fees
-	// It must pay the base fee, the price of blobs, and the price at which an
-	// earlier stalled transaction was finally mined (proven).
+	// The price must cover the base fee and the price of blobs. If a transaction has stalled
+	// and was only mined after a higher price was offered, that price (proven) is needed too.
 	if fees.below(&v.proven) || fees.Cap.Lt(&v.LastLook.BaseFee) || r.Kind == Blob && fees.Blob.Lt(&v.LastLook.BlobFee) {
 		return false
 	}
@@ -100,8 +100,8 @@ func (v *View) pays(r *Record) bool {
 	if fees.Tip.Lt(tip) {
 		tip = &fees.Tip
 	}
-	// Half of the usual tip is enough. The tip changes with each block, so
-	// demanding the whole tip would cause a replacement after each small rise.
+	// Half of the usual tip is enough. The usual tip changes with every block, so asking for
+	// all of it would lead to many replacements that gain little.
 	half := new(uint256.Int).Rsh(&v.LastLook.Tip, 1)
 	return !tip.Lt(half)
 }
@@ -118,8 +118,8 @@ func (v *View) reprice(c *Rules, r *Record) (Fees, error) {
 	market.raiseTo(&Fees{Cap: v.proven.Cap, Tip: v.proven.Tip})
 	switch r.reasonToSignAgain() {
 	case ReasonFeeCap:
-		// The price was refused as too high. If no node has an attempt to outbid,
-		// the price may fall.
+		// A node refused the price as higher than it relays. If no node has an earlier attempt
+		// that must be outbid, a lower price may be offered.
 		if r.allRejected() {
 			// The base fee can rise by an eighth per block (EIP-1559).
 			next := new(uint256.Int).Add(&v.LastLook.BaseFee, new(uint256.Int).Rsh(&v.LastLook.BaseFee, 3))
@@ -134,11 +134,11 @@ func (v *View) reprice(c *Rules, r *Record) (Fees, error) {
 	case ReasonUnderpriced:
 		percent = max(percent, refusedBump)
 	}
-	// Usually the prices must rise above those of all earlier attempts, so that a
-	// node replaces the attempt that it has.
+	// Usually a node has an earlier attempt, and replaces it only if the new prices are higher
+	// by a certain percentage.
 	fees, err := offered.bump(&market, percent, c.Fees.limits(r.limits()))
-	// A no-op whose raised price would exceed the request's limit may pay the
-	// market price instead.
+	// A no-op that withdraws a request may exceed the user's price limit by this rise. If no
+	// node has anything to replace, it pays today's price instead.
 	if err != nil && r.Cancelling && payable && r.allRejected() {
 		return market, nil // nothing to replace on any node
 	}
@@ -171,8 +171,8 @@ func (v *View) bumpDue(c *Rules, now time.Time, r *Record) bool {
 		at := r.BumpedAt.Add(backoff.Wait(c.Retry, MaxRetry, r.Bumps))
 		return !now.Before(at) || r.BumpedAt.After(now) // the clock may have been ahead
 	}
-	// The wait begins when the account last made progress, or when an attempt was
-	// signed or sent after that.
+	// Wait from the last progress: when the account's last transaction was mined, or when this
+	// request was last signed or sent.
 	last := v.Head.Since
 	later := func(at time.Time) {
 		if at.After(last) && !at.After(now) { // skip times of a clock ahead

@@ -30,8 +30,9 @@ func (v *View) Choose(c *Rules, now time.Time, pending []Record) ([]Job, Batch) 
 			b.Records = append(b.Records, gone)
 		case v.LastLook == nil || len(jobs) >= room || r.isDelayed(now) || v.Asking[r.ID]:
 			held[r.Group] = true
-		// The effects of the group's earlier members may change the gas estimate,
-		// so wait until they are mined.
+		// The gas of a request without a gas limit is estimated on the present state. If
+		// earlier members of its group are not mined yet, they may change that state, so the
+		// request waits for them.
 		case r.Group != "" && (held[r.Group] || r.Gas == 0 && !r.Noop && ahead[r.Group] > 0):
 			held[r.Group] = true
 		default:
@@ -122,8 +123,8 @@ func (p *pools) add(k Kind) {
 
 // takes reports whether nodes would accept one more transaction of kind k.
 func (p *pools) takes(k Kind) bool {
-	// A node keeps an account's transactions in only one of the two pools at a
-	// time.
+	// A node keeps an account's transactions in one of its two pools only, so only the
+	// requests for that pool can be sent.
 	if k == Blob {
 		return p.others == 0 && p.blobs < maxBlobTxs
 	}
@@ -133,8 +134,8 @@ func (p *pools) takes(k Kind) bool {
 // filler returns the kind of no-op that can fill the gap at nonce.
 func (v *View) filler(nonce uint64) Kind {
 	at, _ := v.find(nonce)
-	// Nodes keep all transactions of an account in one pool, so a blob transaction
-	// behind the gap needs a no-op with a blob.
+	// The gap must be filled by a transaction for the same pool as the transaction behind it.
+	// If that one has blobs, the no-op needs a blob too.
 	if at < len(v.Open) && v.Open[at].Kind == Blob {
 		return Blob
 	}

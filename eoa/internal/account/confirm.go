@@ -99,8 +99,9 @@ func (v *View) applyCounts(b *Batch, c *Rules, now time.Time, look *Look) {
 	// A used nonce is no longer a gap.
 	used := func(n uint64) bool { return n < look.Latest }
 	b.Head.Gaps = slices.DeleteFunc(b.Head.Gaps, used)
-	// The account counts as stalled StallTimeout after Since, unless the count
-	// rises or nothing is in flight.
+	// Since is the time of the last progress. It is set again whenever a transaction was
+	// mined, and while nothing is in flight. An account without progress for StallTimeout
+	// counts as stalled.
 	if n, _ := v.InFlight(); n == 0 || b.Head.Count < look.Latest || b.Head.Since.IsZero() || b.Head.Since.After(now) {
 		b.Head.Count, b.Head.Since = look.Latest, now
 	}
@@ -145,14 +146,13 @@ func (v *View) findMined(b *Batch, c *Rules, now time.Time, look *Look, answers 
 	case r.Nonce >= look.Final:
 		r.GoneAt, r.Used = 0, 0
 	case !missing || answers.Number < look.Number:
-		// There is no proof either way, so ask again later.
-	// This is the first sign that something else has used the nonce. The node may
-	// be behind, so wait until a block that is finalized later shows the same.
+		// The node has not answered all questions, so nothing is certain yet.
 	case r.GoneAt == 0:
 		r.GoneAt, r.Used = look.Number, look.Finalized
 	case look.Finalized >= r.GoneAt:
-		// A later finalized block shows the same, which a node that is behind could
-		// not report.
+		// Another block has been finalized since the first sign, and it shows the same. A node
+		// that was merely behind would have noticed by now that one of the attempts is in a
+		// block.
 		if user, known := answers.Users[r.Nonce]; known {
 			b.loseNonce(c, now, r, user)
 		}
@@ -183,8 +183,8 @@ func (b *Batch) loseNonce(c *Rules, now time.Time, r *Record, user common.Hash) 
 	switch {
 	case r.Cancelling:
 		b.changeState(now, r, Cancelled, EventCancelled)
-	// Later members of the group may have been mined already, and with another
-	// nonce the request would come after them.
+	// A member of a group gets no second nonce, because later members may be mined already,
+	// and the group would then be executed out of order.
 	case r.Group != "":
 		b.changeState(now, r, Superseded, EventSuperseded)
 	default:
@@ -229,8 +229,8 @@ func advanceMined(b *Batch, now time.Time, c *Rules, look *Look, r *Record) {
 
 // markGaps adds the nonces that no known transaction has to Head.Gaps.
 func (v *View) markGaps(b *Batch, c *Rules, now time.Time, look *Look) {
-	// Only an account that has stalled at a nonce without a record has gaps to
-	// fill.
+	// Look for gaps only if the account has stalled, and only if no record has the nonce at
+	// which it has stalled.
 	if now.Sub(b.Head.Since) < c.Fees.StallTimeout || look.Latest >= b.Head.Next || v.isTaken(look.Latest) {
 		return
 	}

@@ -26,8 +26,8 @@ func (p *FeePolicy) price(look *Look, r *Record) (f Fees, why string) {
 		{&f.Cap, &look.BaseFee, limits.Fee, "the price limit is below the base fee"},
 		{&f.Blob, &look.BlobFee, limits.BlobFee, "the limit for blobs is below their price"},
 	} {
-		// A limit caps the price, unless the limit is below what the chain demands
-		// now.
+		// Offer at most the limit. If even the present base fee exceeds the limit, the request
+		// must wait.
 		if x.limit != nil && x.limit.Lt(x.price) {
 			if x.limit.Lt(x.base) {
 				return Fees{}, fmt.Sprintf("%s of %v wei", x.names, x.base)
@@ -120,8 +120,9 @@ func (v *View) afford(c *Rules, j *Job, free *uint256.Int) (why string) {
 func (v *View) learnPrice(r *Record, k int) {
 	switch fees := r.Attempts[k].Fees; {
 	case k > 0 && r.Attempts[k-1].Fees.Cap.Lt(&fees.Cap) && !r.Attempts[k-1].Void:
-		// Transactions behind it that pay less would probably stall as well, one
-		// after the other. They can now be raised at once.
+		// The transaction was mined only after its price was raised. Transactions behind it
+		// that pay less would probably stall too, one after the other, so they can be raised at
+		// once.
 		v.proven = fees
 	case fees.below(&v.proven):
 		v.proven = Fees{}

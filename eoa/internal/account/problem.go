@@ -119,8 +119,8 @@ func (v *View) shortOf() (need uint256.Int, short bool) {
 	if v.LastLook == nil || v.LastLook.Balance == nil {
 		return need, false
 	}
-	// A request was not signed for lack of balance, or nodes refuse a transaction
-	// in flight because of it.
+	// Money is short if a request could not be signed for lack of balance, or if nodes refuse
+	// a transaction in flight for that reason.
 	short = v.unpaid.id != 0 || slices.ContainsFunc(v.Open, func(r Record) bool {
 		return r.inFlight() && r.Newest().Result == Rejected && Classify(r.Newest().Why) == ReasonFunds
 	})

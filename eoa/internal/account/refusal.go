@@ -40,15 +40,16 @@ func (a *Attempt) recordResult(now time.Time, s Sent) (changed bool) {
 
 // isAboutTransaction reports whether the reason lies in the transaction itself.
 func (r Reason) isAboutTransaction() bool {
-	// All other reasons lie in the node's pool or in the account, and may pass.
+	// The other reasons, such as a full pool or a low balance, can pass without a change of
+	// the transaction.
 	return r == ReasonUnderpriced || r == ReasonFeeCap || r == ReasonGasLimit || r == ReasonInvalid
 }
 
 // isFinalRefusal reports whether nodes will never accept the request in its present
 // form.
 func (r *Record) isFinalRefusal(reason Reason) bool {
-	// If nodes refuse an estimated gas limit, the request first gets one more try
-	// without the margin.
+	// Nodes may refuse a gas limit only because of the margin that was added to the estimate.
+	// The request then gets one more try without the margin.
 	return reason == ReasonInvalid || reason == ReasonGasLimit && (r.Gas > 0 || r.overGasLimit() > 1)
 }
 

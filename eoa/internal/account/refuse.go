@@ -10,8 +10,8 @@ func (v *View) postpone(c *Rules, now time.Time, refused []Refusal) Batch {
 	b := v.Batch()
 	for _, f := range refused {
 		r := f.Record.clone()
-		// The delay equals the time that the request has waited so far, within
-		// Config.Retry and one minute, so that other requests go first.
+		// The longer a request has waited already, the longer it is delayed, so that it does
+		// not keep others waiting. The delay is at least Config.Retry and at most one minute.
 		r.Reason, r.NotBefore = f.Reason, now.Add(min(max(now.Sub(r.QueuedAt), c.Retry), MaxRetry))
 		b.Records = append(b.Records, r)
 	}
@@ -23,8 +23,8 @@ func (v *View) refuse(c *Rules, now time.Time, refused []Refusal) Batch {
 	var early []Refusal
 	b := v.Batch()
 	for _, f := range refused {
-		// The node may have tried the request on an older state. Then the request
-		// is only delayed.
+		// The node may not have known the newest block when it tried the request. In that case
+		// the request is tried again later.
 		if again, reason := v.revertMayBeStale(c, now, &f.Record); again {
 			early = append(early, Refusal{f.Record, reason})
 			continue
@@ -38,9 +38,10 @@ func (v *View) refuse(c *Rules, now time.Time, refused []Refusal) Batch {
 	return b
 }
 
-// askedAgain is the Reason of a request whose revert is checked again some blocks
-// later, because a transaction of the account was mined just before. The number is
-// the height at which the request first reverted.
+// askedAgain is the text in Record.Reason while a reverted request waits for a second try.
+// A request gets a second try if a transaction of the account was mined just before,
+// because the node may not have known that block. The number in the text is the height of
+// the first try.
 const askedAgain = "reverted at block %d, soon after a transaction of the account"
 
 // revertMayBeStale reports whether the node may have tried the request on an old
@@ -49,15 +50,15 @@ func (v *View) revertMayBeStale(c *Rules, now time.Time, r *Record) (again bool,
 	var first uint64
 	_, err := fmt.Sscanf(r.Reason, askedAgain, &first)
 	switch {
-	// No transaction of the account was mined in the last few blocks, so the node's
-	// state is new enough.
+	// The last transaction of the account was mined some blocks ago. Every node knows its
+	// effects by now, so the revert is real.
 	case v.mined == 0 || v.LastLook.Number > v.mined+nodeLag:
 		return false, ""
 	// This is the first revert, and the request's Reason remembers its height.
 	case err != nil:
 		return true, fmt.Sprintf(askedAgain, v.LastLook.Number)
 	}
-	// The request fails if it still reverts some blocks later. On a chain that
-	// makes no new blocks, it fails after Fees.StallTimeout.
+	// Some blocks later the request is tried a second time. If it reverts again, it fails. On
+	// a chain without new blocks it fails after Fees.StallTimeout.
 	return v.LastLook.Number <= first+nodeLag && now.Sub(r.QueuedAt) < c.Fees.StallTimeout, r.Reason
 }
