@@ -128,8 +128,8 @@ func (e *edits) applied(b *Block, kept func(*Snapshot) uint64) {
 	e.waiting = e.waiting[len(some):]
 	for i := range some {
 		if to := some[i].Back; to != nil {
-			// The edit restored a snapshot, so the blocks between its state and this
-			// block no longer count.
+			// The block restores an older state. The blocks between that state and this block
+			// have no effect any more.
 			e.undone = append(e.undone, span{kept(to), b.NumberU64()})
 		}
 	}
@@ -187,7 +187,8 @@ type Snapshot struct {
 	waiting []*types.Transaction
 }
 
-// kept returns the newest block of the chain that the state of a snapshot includes.
+// kept returns the number of the newest block that is part of a snapshot's state and still
+// on the chain.
 func (c *Chain) kept(s *Snapshot) uint64 {
 	number := s.block.NumberU64()
 	for _, hash := range s.line {
@@ -237,11 +238,11 @@ func (c *Chain) waiting() (all []*types.Transaction) {
 	return all
 }
 
-// restore puts the pool and the clock back to a snapshot after an edit has restored it.
+// restore is called when a block with the edit was made. It puts the pool and the clock
+// back to the time of the snapshot.
 func (c *Chain) restore(e *Edit) {
-	// If the block with the edit was undone and made again, the clock and later
-	// transactions may be newer than the first block with the edit. They stay as they
-	// are.
+	// If the block was undone and is made again, users may have sent transactions since its
+	// first execution. Then the pool and the clock stay as they are.
 	if !e.again {
 		c.removeExcept(e.Back.waiting)
 		c.production.set(e.Back.clock)

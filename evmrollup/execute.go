@@ -120,8 +120,8 @@ func (c *Chain) execute(parent *Block, header *types.Header, session *txpool.Ses
 	case err != nil && len(txs) == 0:
 		return nil, err
 	case err != nil:
-		// A balance has become too large, and we do not know which transaction caused that.
-		// Rejecting the last one makes sure that the next attempt has other transactions.
+		// One of the transactions has made a balance too large for the state, and it is unknown
+		// which one. The last one is rejected, so that the next attempt has other transactions.
 		return nil, errors.Join(err, c.pool.Reject(txs[len(txs)-1].Hash(), err))
 	}
 	if header.Root, err = view.Commit(); err != nil {
@@ -186,8 +186,8 @@ func (c *Chain) replay(parent *Block, block *types.Block, logReads bool) (view *
 // again appends a block to the chain after a restart.
 func (c *Chain) again(block *types.Block) error {
 	if b := c.ledger.Stored(block.NumberU64(), block.Hash()); b != nil && c.states.Has(b.Root()) {
-		// The block and its state are still on the disk, so it need not be executed
-		// again.
+		// After a restart, the database may still have the block and the state after it. Then
+		// the block need not be executed again.
 		return c.ledger.Append(b)
 	}
 	view, sealed, err := c.replay(c.ledger.Head(), block, false)

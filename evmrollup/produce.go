@@ -77,7 +77,8 @@ type demand struct {
 	parked bool // some wait for a lower base fee, and an empty block lowers it
 }
 
-// due reports whether the block with the given number must be made now, and how.
+// due decides whether the block with the given number must be made now. The order tells
+// whether that block may be empty.
 func (p *production) due(number uint64, d demand) (o order, due bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -90,20 +91,21 @@ func (p *production) due(number uint64, d demand) (o order, due bool) {
 	case d.runs >= d.full:
 		due = true
 	default:
-		// All transactions of the slot wait for a lower base fee. Only blocks change
-		// the base fee, so an empty block is allowed, as on Ethereum.
+		// Transactions wait, but all of them offer less than the base fee. Only blocks lower
+		// the base fee, so an empty block is made, as on Ethereum.
 		o.empty = d.runs == 0
 		due, p.began = p.began, false
 	}
 	if due {
-		// The execution of the block has begun, so that Mine and edits order only later
-		// blocks.
+		// From here on, an order of Mine or of an edit is for a later block, because this one
+		// is being executed.
 		p.newest = number
 	}
 	return o, due
 }
 
-// gone records that a block does not exist, because it was undone or not made.
+// gone is called if a block was undone or could not be made, so that its number counts as
+// not made.
 func (p *production) gone(number uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -277,8 +279,8 @@ func (c *Chain) SetNextBaseFee(wei *big.Int) error {
 	p.mu.Lock()
 	p.baseFee = new(big.Int).Set(wei)
 	p.mu.Unlock()
-	// With a lower base fee, more of the pool's transactions can run; with a higher one,
-	// fewer.
+	// A different base fee changes which transactions can run, so the pool must sort them
+	// again.
 	c.pool.Reset(txpool.Head{BaseFee: wei, Touched: []common.Address{}})
 	return nil
 }

@@ -89,7 +89,8 @@ func (r *rollup) Checkpoint(context.Context) ([][]byte, error) {
 // Prune implements builder.Pruner.
 func (r *rollup) Prune(context.Context) error { return r.repin(&r.logged, r.offered) }
 
-// repin pins the state with the given root in place of the one in pin.
+// repin makes the store keep the state with the given root, and lets it drop the state in
+// pin, which was kept before. pin then has the new root.
 func (r *rollup) repin(pin *common.Hash, root common.Hash) error {
 	if err := r.states.Pin(root); err != nil {
 		return err

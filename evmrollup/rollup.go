@@ -35,9 +35,9 @@ func (c *Chain) Rollup() (builder.Rollup[*Block], error) {
 	if err := c.ledger.Rewind(c.Origin()); err != nil {
 		return nil, err
 	}
-	// If the log has no checkpoint, recovery begins with the newest state in the ledger,
-	// however many blocks are final. If the log has a checkpoint, Restore pins the
-	// checkpoint's state instead, and the newest state may already be gone.
+	// Keep the state from which the builder's log will continue. Without a checkpoint in the
+	// log, that is the newest state in the ledger. With a checkpoint, Restore replaces it, and
+	// the newest state may already be gone.
 	err := r.repin(&r.logged, c.ledger.Head().Root())
 	if err != nil && !errors.Is(err, statedb.ErrUnknownRoot) {
 		return nil, err
@@ -100,8 +100,8 @@ func (r *rollup) Propose(ctx context.Context, number uint64) (*Block, common.Has
 	return block, block.Root(), nil
 }
 
-// abandon discards the last proposed block and its state, if the builder did not use
-// it.
+// abandon drops the block that Propose has returned last, and its state, if the builder
+// has decided not to use the block.
 func (r *rollup) abandon() error {
 	p := r.proposed
 	if r.proposed = nil; p == nil {

@@ -76,16 +76,16 @@ func openLocked(path string) (*os.File, error) {
 		if same && err == nil {
 			return file, nil
 		}
-		// Another process has replaced the file in between, so that path names a
-		// different file: try again.
+		// Between opening the file and locking it, another process has replaced it, so the path
+		// now names a different file. Try again with that one.
 		if err = errors.Join(err, file.Close()); err != nil {
 			return nil, err
 		}
 	}
 }
 
-// take locks a file that was opened at path. It returns false if path names a different
-// file now.
+// take locks a file that was opened at path. The result is false if another process has
+// replaced the file in the meantime, so that path now names a different one.
 func take(file *os.File, path string) (same bool, err error) {
 	taken, err := lock(file)
 	if err != nil {
@@ -219,8 +219,8 @@ func writeWhole(path string, bytes []byte) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The lock is free, because only the process that has locked the journal writes
-	// its successor.
+	// The new file has another lock than the old one. It is free, because only the process
+	// that has locked the old file may create the new one.
 	if _, err = lock(file); err == nil {
 		_, err = file.Write(bytes)
 	}

@@ -23,9 +23,8 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // headerSum returns the checksum of a header.
 func headerSum(place int64, length []byte) uint32 {
-	// The offset in the file is a part of the checksum, so that nothing else looks like
-	// a header: neither the zeros that some file systems leave after a crash, nor the
-	// bytes of a record.
+	// The checksum also covers the position in the file. Zeros that a file system leaves after
+	// a crash, or bytes inside a record, therefore never look like a header.
 	return crc32.Update(crc32.Checksum(binary.LittleEndian.AppendUint64(nil, uint64(place)), castagnoli), castagnoli, length)
 }
 
@@ -111,9 +110,8 @@ func goesOn(file io.ReaderAt, broken, end int64) (bool, error) {
 		case err != nil:
 			return false, err
 		case isHeader(next, place):
-			// A frame is written only after the previous frame is on disk. The
-			// incomplete frame was therefore damaged later, and is not the result of a
-			// crash.
+			// A complete frame follows. It was written only after this one was on disk, so this
+			// one was damaged later and is not the rest of an interrupted write.
 			return true, nil
 		}
 		if _, err := in.Discard(1); err != nil {

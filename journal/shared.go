@@ -187,7 +187,7 @@ func (m *Member) next(record func([]byte) error, replaced func() error) (read fu
 	case s.leader == m:
 		return nil, nil, nil
 	case s.leader == nil:
-		// The member has read everything and no other member leads, so it becomes the
+		// No other member leads, and this member has read all records, so it becomes the
 		// leader.
 		s.leader, m.promoted = m, s.promoted
 		return nil, nil, nil
@@ -195,8 +195,8 @@ func (m *Member) next(record func([]byte) error, replaced func() error) (read fu
 	if s.changed == nil {
 		s.changed = make(chan struct{})
 	}
-	// Another member leads, and all its records are passed on. The channel is closed
-	// when something has changed.
+	// Another member leads, and there are no more records to pass on. Wait until the channel
+	// is closed, because something has changed then.
 	return nil, s.changed, nil
 }
 

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// buckets are the two token buckets of a rate, one for transactions and one for
-// bytes. A nil bucket sets no limit.
+// buckets are the token buckets for one rate: a call takes one token for each transaction
+// and one for each byte. A nil bucket sets no limit.
 type buckets struct{ txs, bytes *rate.Limiter }
 
 func newBuckets(r Rate) buckets {
@@ -31,7 +31,8 @@ type limit struct {
 	buckets
 }
 
-// longestWait returns how long a call must wait for all limits, and the slowest limit.
+// longestWait returns how long a call must wait until all limits admit it, and the name of
+// the limit with the longest wait.
 func longestWait(limits []limit, now time.Time, txs, bytes int) (name string, longest time.Duration) {
 	for _, limit := range limits {
 		wait := limit.wait(now, txs, bytes)
@@ -66,13 +67,12 @@ func wait(bucket *rate.Limiter, now time.Time, n int) time.Duration {
 		return never
 	}
 	seconds := (float64(n) - bucket.TokensAt(now)) / float64(bucket.Limit())
-	// The tokens are missing only because of the error of the bucket's floating-point
-	// numbers, and AllowN accepts the call.
+	// Only the rounding error of the bucket's floating-point numbers is missing. The bucket
+	// itself admits the call.
 	if seconds*float64(time.Second) < 1 {
 		return 0
 	}
-	// Rounding up covers the same error, so that the tokens are available after that
-	// time.
+	// The wait is rounded up, so that the tokens are really there when the client returns.
 	milliseconds := math.Ceil(seconds * 1000)
 	return time.Duration(min(milliseconds, maxWait.Seconds()*1000)) * time.Millisecond
 }

@@ -54,8 +54,8 @@ func (l *Limiter) refuses(s *source, own []limit, call Call, share float64, now 
 	if l.cfg.Rand() >= share {
 		return nil
 	}
-	// A refused call still counts for the connection and the source. Otherwise a client
-	// that retries at once would be admitted more often than a client that waits.
+	// The refused call still uses up the rate of its connection and its source. Otherwise a
+	// client that tries again at once would get more calls through than a client that waits.
 	for _, limit := range own {
 		limit.take(now, call.Txs, call.Bytes)
 	}

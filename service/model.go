@@ -108,7 +108,8 @@ type state struct {
 	last       proof.Commitment // to the last block
 }
 
-// read returns the value of a key after the changes made so far, or nil.
+// read returns the value of a key in the storage, with the changes that this call has made
+// so far. It returns nil if the key has no value.
 func (s *state) read(key string) []byte {
 	if value, changed := s.changes[key]; changed {
 		return value
@@ -194,8 +195,8 @@ type refined struct {
 // ignore it.
 func (s *state) updateIn(o Operand) (refined, bool) {
 	u, ok := decodeUpdate(o.Output)
-	// The service accepts only its own authorizer, and only an output that names
-	// the package of the item.
+	// The service trusts only packages of its own authorizer. The output must also name the
+	// package that it came in, so that an output of another package cannot pass for it.
 	return u, ok && o.Authorizer == s.authorizer && u.Package == o.Package
 }
 
@@ -242,8 +243,8 @@ func intact(list []byte) []byte {
 	return list[:len(list)/updateSize*updateSize]
 }
 
-// apply makes an update the last block, and then each waiting update that continues
-// it.
+// apply makes an update the newest block of the rollup. If an update for the next block is
+// waiting and continues it, apply makes that one the newest block too, and so on.
 func (s *state) apply(u refined, slot jamq.Slot) (yield common.Hash) {
 	for inTurn := true; inTurn; {
 		number := s.last.Number + 1
@@ -257,8 +258,8 @@ func (s *state) apply(u refined, slot jamq.Slot) (yield common.Hash) {
 		key := string(waitingKey(number + 1))
 		list := s.read(key)
 		if list != nil {
-			// At most one of these updates continues the new block. The others
-			// start from other state roots, and can never be applied.
+			// Several updates may wait for this number. One of them continues the new block at
+			// most; the others start from other state roots and are dropped.
 			s.changes[key] = nil
 		}
 		u, inTurn = find(list, s.last.PostRoot)

@@ -36,8 +36,8 @@ func (s *Store) unchanged() *change {
 
 // move makes another root canonical and deletes the roots in gone.
 func (s *Store) move(canonical common.Hash, line, gone []common.Hash) error {
-	// The caller holds s.writing, and has marked the roots in gone as leaving. line
-	// contains the canonical roots that Config.Retention keeps.
+	// The caller holds s.writing. No new view can be opened on the roots in gone, because they
+	// are marked as leaving. line has the canonical roots that Config.Retention keeps.
 	c, err := s.plan(canonical, line, gone)
 	if err == nil {
 		err = s.apply(c)
@@ -124,18 +124,18 @@ func (s *Store) apply(c *change) error {
 // nextFlat returns the next flat root: the root whose values the disk stores
 // directly.
 func (s *Store) nextFlat(c *change, left map[common.Hash]bool) common.Hash {
-	// For every newer root, the disk stores only the writes that lead to that root,
-	// so the flat root should be near the oldest root that is kept. The flat root
-	// moves when it is discarded or retention no longer keeps it.
+	// The disk stores all values only for the flat root. For every newer root, it stores the
+	// writes that lead to it. To keep these writes few, the flat root follows the oldest root
+	// that is kept.
 	stays := s.flat != EmptyRoot && !left[s.flat] && (s.cfg.Retention == KeepAll || slices.Contains(c.line, s.flat))
 	next := c.canonical
 	for root := c.canonical; root != s.flat && root != EmptyRoot; root = s.roots[root].base {
 		if !left[root] {
 			next = root
 		} else if s.roots[root].base == s.flat {
-			// The root that was built directly on the flat root is discarded. If
-			// the flat root stayed, the write set of the next root would grow with
-			// each discarded root.
+			// The next root after the flat root is discarded. Its writes must then be stored
+			// with its successor, whose write set would grow with each discarded root. Moving
+			// the flat root avoids that.
 			stays = false
 		}
 	}

@@ -27,8 +27,8 @@ func newCodes() codes {
 // unkept returns the hashes of the given codes, except code that is kept forever.
 func (c *codes) unkept(code []codeBlob) (hashes []common.Hash) {
 	for _, b := range code {
-		// A new root becomes an owner of this code, so that the code stays while
-		// the root exists.
+		// A new root needs this code, so it becomes one of the owners. The code stays as long
+		// as it has an owner.
 		if !c.kept[b.hash] {
 			hashes = append(hashes, b.hash)
 		}
@@ -47,8 +47,8 @@ func (c *codes) unknown(code []codeBlob) []codeBlob {
 // moved calls f for each code whose number of owners changes.
 func (c *change) moved(roots map[common.Hash]*published, f func(code common.Hash, owners int)) {
 	for root, l := range c.links {
-		// A root with a new link may be reported with both 1 and -1 for the same
-		// code.
+		// If the link of a root changes, its old and its new link are both reported. The same
+		// code may then be reported with 1 and with -1.
 		for _, h := range l.codes {
 			f(h, 1)
 		}
@@ -65,7 +65,8 @@ func (c *change) moved(roots map[common.Hash]*published, f func(code common.Hash
 	}
 }
 
-// dropped returns the code that has no owner after a change and can be deleted.
+// dropped returns the code that no root needs after a change, so that the store can delete
+// it.
 func (c *codes) dropped(ch *change, roots map[common.Hash]*published) (drop []common.Hash) {
 	balance := make(map[common.Hash]int)
 	ch.moved(roots, func(h common.Hash, n int) { balance[h] += n })

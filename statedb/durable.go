@@ -60,8 +60,8 @@ func hashKey(kind byte, h common.Hash) []byte { return append([]byte{kind}, h[:]
 
 // write writes records to the disk.
 func (s *Store) write(records []Record) error {
-	// After a failure the contents of the disk are unknown, so all later calls fail
-	// without writing.
+	// An earlier write has failed, and it is unknown what the disk contains. No further write
+	// is made until the host opens the store again.
 	if s.broken != nil {
 		return s.broken
 	}
@@ -114,8 +114,8 @@ func (s *Store) records(c *change) (records []Record) {
 	if c.flat != s.flat || !slices.Equal(c.line, s.line) {
 		records = append(records, s.meta(c.flat, c.line))
 	}
-	// Everything except the values of the tree comes first, sorted by key, and then
-	// these values.
+	// A reader of the disk needs everything else before the values of the tree, so these come
+	// last. Both parts are sorted by key.
 	slices.SortFunc(records, func(a, b Record) int { return bytes.Compare(a.Key, b.Key) })
 	if c.flat != s.flat {
 		records = appendValues(records, c.values)

@@ -46,11 +46,12 @@ func treeKey(a common.Address, treeIndex [32]byte, sub byte) (k Key) {
 	return k
 }
 
-// embed returns the first 31 bytes of all keys of one part of an account.
+// embed returns the stem (EIP-7864) for one part of an account: the first 31 bytes that
+// all keys of this part have in common.
 func embed(a common.Address, treeIndex [32]byte) [StemSize]byte {
-	// A part is, for example, the header or a group of 256 storage slots, and the
-	// tree index is its number. The hash covers twelve zero bytes, the address and
-	// the tree index.
+	// A part is, for example, the account's header or a group of 256 storage slots; the tree
+	// index is the number of the part. The stem is a hash over twelve zero bytes, the address
+	// and this number.
 	sum := hasher.Inner(common.BytesToHash(a[:]), treeIndex)
 	return [StemSize]byte(sum[:StemSize])
 }
@@ -61,14 +62,13 @@ func storageKey(a common.Address, slot common.Hash) Key {
 	if slot == (common.Hash{31: slot[31]}) && slot[31] < headerSlots {
 		return headerKey(a, headerStorageIndex+slot[31])
 	}
-	// Every other slot is at the position 256^31 + slot. The tree index is this sum
-	// without its last byte.
+	// All other storage slots begin at position 256^31 of the account (EIP-7864). The tree
+	// index of a slot is that position plus the slot, without the last byte.
 	var index [32]byte
 	copy(index[1:], slot[:StemSize])
 	index[1]++
-	// For slots from 0xff00… on, the sum has 33 bytes. If its top byte were lost,
-	// the slot would be a part of the header, and a contract could write its own
-	// balance.
+	// The sum has 33 bytes for slots from 0xff00… on. Without its first byte, such a slot
+	// would be a part of the account's header, and a contract could write its own balance.
 	if index[1] == 0 {
 		index[0] = 1
 	}

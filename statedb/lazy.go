@@ -34,9 +34,9 @@ func (t *lazyTree) get() (ubt.Tree, error) {
 	if t.base == nil {
 		return t.tree, nil
 	}
-	// Go back to the nearest base whose tree is computed, and apply all writes
-	// since then at once. The cost then depends on the number of different keys,
-	// not on the number of roots in between.
+	// Go back to the nearest root whose tree exists, and apply all writes since then in one
+	// step. The cost then depends on the number of different keys, and not on the number of
+	// roots.
 	sets := [][]ubt.Write{t.writes}
 	tree, base, writes := t.base.peek()
 	for base != nil {

@@ -232,8 +232,8 @@ func (l *loader) checkParents() {
 // add adds a root that was read from the disk to the store.
 func (l *loader) add(root common.Hash) {
 	var chain []common.Hash
-	// The disk stores a root as the writes on another root, its base, so the base,
-	// the base of the base, and so on must be added first.
+	// The disk describes a root by its writes on another root, the base. The base must be
+	// added first, and before that the base of the base.
 	for l.store.roots[root] == nil {
 		base, hasWrites := l.bases[root]
 		if _, ok := l.links[root]; !ok || !hasWrites || len(chain) > len(l.links) {

@@ -18,9 +18,9 @@ type sorted[T any] struct {
 	base *shared[T]       // tree that is shared with copies; nil if there is none
 }
 
-// shared is a tree that several sets share and none of them writes. A set that
-// must write clones the tree first. Readers do not notice the cloning, so only
-// cloning needs a lock.
+// shared is a tree that several sets use together and that none of them changes. A set
+// that must change it clones it first. Only cloning needs a lock, because readers do not
+// notice it.
 type shared[T any] struct {
 	cloning sync.Mutex
 	tree    *btree.BTreeG[T]
@@ -90,9 +90,9 @@ func (s *sorted[T]) all(yield func(T) bool) {
 type logged[T any] struct {
 	what T
 	seq  int
-	// named is not 0 if the key was first read as a raw key and later, for example,
-	// as a storage slot. The log numbers these second reads from 1, so that rewind
-	// can undo the newest of them.
+	// A key may first be read as a raw key and later, for example, as a storage slot. named
+	// then numbers this second read, counted from 1, so that rewind can undo it. Otherwise it
+	// is 0.
 	named int
 }
 
@@ -119,8 +119,8 @@ func (r *readLog) add(a Access, transaction int) {
 	case !known:
 		r.byKey.put(entry, readLess)
 	case before.what.Kind == RawAccess && a.Kind != RawAccess:
-		// The log has only the raw key, so store the more specific kind, address
-		// and slot of this read.
+		// The key was read before, but only as a raw key. This read shows which account and
+		// slot it belongs to, so store that too.
 		r.named++
 		before.what.Access, before.named = a, r.named
 		r.byKey.put(before, readLess)
@@ -163,8 +163,8 @@ func (r *readLog) rewind(m ReadMark) {
 	}
 	var late []logged[Read]
 	for l := range r.byKey.all {
-		// At the mark the key was a raw key, and its address and slot were not
-		// known.
+		// Before the mark, only the raw key had been read. The account and the slot became
+		// known later, so they are removed again.
 		if l.named > m.named {
 			late = append(late, l)
 		}

@@ -56,16 +56,16 @@ func (s *Store) retire(root common.Hash) (line, gone []common.Hash) {
 	if s.cfg.Retention == KeepAll { // the line must not grow
 		return []common.Hash{root}, nil
 	}
-	// The caller holds both locks. line contains the canonical roots to keep, and
-	// gone the roots to discard.
+	// The caller holds both locks of the store. The result line has the canonical roots that
+	// stay, and gone has the roots to discard.
 	line = append(slices.DeleteFunc(slices.Clone(s.line), func(r common.Hash) bool { return r == root }), root)
 	if len(line) <= s.cfg.Retention+1 {
 		return line, nil
 	}
 	line = line[len(line)-s.cfg.Retention-1:]
 	above := s.ancestors(root)
-	// After a reorg, several of the oldest roots of the line may be outside the new
-	// branch.
+	// A reorg may have moved the canonical chain to another branch. Some of the oldest roots
+	// in line are then not on the new branch.
 	stays := s.descendants(slices.DeleteFunc(slices.Clone(line), func(r common.Hash) bool { return r != line[0] && !above[r] }))
 	for _, r := range line {
 		stays[r] = true
@@ -96,8 +96,8 @@ func (s *Store) descendants(roots []common.Hash) map[common.Hash]bool {
 	return reach(roots, func(r common.Hash) []common.Hash { return children[r] })
 }
 
-// reach returns the given roots and all roots to which next leads, for example
-// parents.
+// reach returns the given roots and everything that can be reached from them by calling
+// next repeatedly, for example all ancestors if next returns the parents.
 func reach(roots []common.Hash, next func(common.Hash) []common.Hash) map[common.Hash]bool {
 	found := map[common.Hash]bool{}
 	for todo := slices.Clone(roots); len(todo) > 0; {
@@ -120,8 +120,8 @@ func (s *Store) relink(c *change, left map[common.Hash]bool) (err error) {
 		}
 	}
 	for root, p := range s.roots {
-		// Links of deleted roots are not needed, and computing them would follow
-		// the same chains repeatedly.
+		// A root that is being deleted needs no new link. Leaving it out also saves following
+		// the same chain of deleted parents several times.
 		if left[root] || root == EmptyRoot {
 			continue
 		}
@@ -156,9 +156,9 @@ func (s *Store) nextBase(root common.Hash, c *change, left map[common.Hash]bool)
 	switch root {
 	case c.flat:
 		return c.flat
-	// This root is older than everything else that is kept, for example because it
-	// is pinned. The canonical root stays the longest, so the write set on it is
-	// rarely written again.
+	// This root is older than the new flat root, for example because it is pinned. Describe it
+	// by its difference from the canonical root, which stays longest, so that the difference
+	// rarely has to be written again.
 	case s.flat:
 		return c.canonical
 	}

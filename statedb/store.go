@@ -77,7 +77,8 @@ func (s *Store) View(root common.Hash) (*View, error) {
 	return newView(s, at), nil
 }
 
-// place returns a published root with its tree and the published code, for a view.
+// place finds a published root for a new view, and returns its tree and the code that is
+// published now.
 func (s *Store) place(root common.Hash) (place, error) {
 	s.mu.RLock()
 	p, err := s.known(root)
@@ -287,8 +288,8 @@ func (s *Store) publish(parent common.Hash, tree ubt.Tree, writes []ubt.Write, c
 			c.fresh = p
 		}
 		p.tree.set(tree)
-		// A root that already exists gets one more commit, and another parent if
-		// parent is new.
+		// The root exists already, because the same writes were committed before. It gets one
+		// more commit and, if parent is new, one more parent.
 		c.links[root] = p.again(root, parent, s.code.unkept(code))
 		c.code = s.code.unknown(code)
 	}

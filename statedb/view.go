@@ -206,7 +206,8 @@ func (v *View) Reads() []Read { return v.reads.list() }
 func (v *View) Writes() []Write {
 	out := make([]Write, 0, v.staged.len())
 	for w := range v.staged.all {
-		// The log of reads may know the key's kind, which the write does not have.
+		// A value that the host wrote by its raw key may have been read as, for example, a
+		// storage slot. Then the log of reads knows its account and slot.
 		if w.Kind == RawAccess {
 			if r, read := v.reads.byKey.get(logged[Read]{what: Read{Access: w.Access}}); read {
 				w.Access = r.what.Access
@@ -278,7 +279,7 @@ func (v *View) Commit() (common.Hash, error) {
 	return v.root, nil
 }
 
-// stand moves the view to a root, as if it had just been opened there.
+// stand makes the view read from a root, as if it had just been opened on that root.
 func (v *View) stand(at place) {
 	v.place = at
 	v.staged, v.newCode = sorted[Write]{}, sorted[codeBlob]{}

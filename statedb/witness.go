@@ -231,8 +231,7 @@ func (w *Witness) changes(writes []Write) ([]ubt.Write, error) {
 			next++
 		}
 	}
-	// Allocate the result only after all writes have passed, so that a forged
-	// witness costs little.
+	// A forged witness is refused above, before memory for the result is allocated.
 	changes := make([]ubt.Write, len(writes))
 	for i, at := range order {
 		changes[i] = ubt.Write{Key: writes[at].Key, Value: writes[at].Value, Deleted: writes[at].Deleted}

@@ -55,8 +55,8 @@ func (s *store) indexed(ctx context.Context, from, to []byte, limit int) (out []
 	return out, nil
 }
 
-// tidy reports whether an index entry of the account is valid, and deletes outdated
-// ones.
+// tidy reports whether an account still belongs into an index. If it does not, tidy
+// deletes the entries of the account.
 func (s *store) tidy(ctx context.Context, a eoa.Account, entries [][]byte) (is bool, err error) {
 	st, err := s.begin(ctx, a, nil)
 	if err != nil {
@@ -66,9 +66,9 @@ func (s *store) tidy(ctx context.Context, a eoa.Account, entries [][]byte) (is b
 	if len(entries) == 1 && is {
 		return true, nil
 	}
-	// A process leaves an outdated entry behind if another process changes the
-	// account at the same time. The deletion is a step, so that no other step can
-	// make the entry valid again in between.
+	// Two processes that change an account at the same time can leave an entry in the index
+	// that is no longer right. It is deleted in a step of the account, so that no other
+	// process can make the entry right again at the same moment.
 	err = s.do(ctx, a, func(st *step) error {
 		is = slices.ContainsFunc(entries, st.indexes)
 		for _, entry := range entries {
@@ -133,8 +133,8 @@ func (st *step) dueAt(at time.Time) {
 func (st *step) undelivered(has bool) {
 	switch before := st.m.Undelivered; {
 	case has && before == 0:
-		// The entry contains the number of the newest event, so that a slow process
-		// that deletes its outdated entry cannot delete this one.
+		// Each entry has a different name, with the number of the newest event. A slow process
+		// that deletes an old entry of this account therefore cannot delete the new one.
 		st.m.Undelivered = st.m.Seqs
 		st.set(undeliveredKey(st.a, st.m.Seqs), []byte{1})
 	case !has && before != 0:

@@ -27,8 +27,8 @@ const (
 	kindMeta kind = "meta"
 	// kindRecord is the key of a record, by id.
 	kindRecord kind = "record"
-	// kindOpen lists the ids of the records that have a nonce and may still change. A worker loads
-	// these records when it takes over an account.
+	// kindOpen lists the ids of the records that have a nonce and may still change. With this
+	// list, a worker that takes over an account need not read the records that have ended.
 	kindOpen kind = "open"
 	// kindPending is the index of requests without a nonce; see ranked. The values
 	// have the sizes of the records.
@@ -143,8 +143,8 @@ func hashed(a eoa.Account, k kind, hash common.Hash) []byte {
 
 // ranked returns the key of a pending request in the index of pending requests.
 func ranked(a eoa.Account, r *eoa.Record) []byte {
-	// The index is in the order in which requests are sent: by descending priority,
-	// and then by ascending id.
+	// Requests are sent in the order of this index: higher priority first and, for equal
+	// priorities, lower id first.
 	key := appendNumber(prefix(a, kindPending), uint64(math.MaxInt32-int64(r.Priority)))
 	return appendNumber(append(key, ':'), r.ID)
 }

@@ -18,7 +18,7 @@ func (st *step) fenced(l eoa.Lease) error {
 
 // clock returns the time that decides when leases begin and end.
 func (s *store) clock(ctx context.Context, a eoa.Account, now time.Time) (time.Time, error) {
-	// A clock of the KV has precedence over the caller's time, which may be wrong.
+	// The caller's clock may be wrong. If the database has a clock, all workers use that one.
 	if c, ok := s.kv.(Clocked); ok {
 		return c.Now(ctx, a)
 	}

@@ -87,9 +87,9 @@ func New(kv KV) eoa.Store { return &store{kv: kv, locks: map[eoa.Account]*lock{}
 // lock is held by this process during a step of an account.
 type lock struct {
 	sync.Mutex
-	// meta is the value of the account's key "meta", as this process last wrote it;
-	// nil means unknown. If it is outdated, WriteIf fails, and the step is tried
-	// again with the stored value.
+	// meta is the value of the account's key "meta" as this process last wrote it, which saves
+	// a read; nil means unknown. If another process has changed the key since, WriteIf fails,
+	// and the step is tried again with the stored value.
 	meta []byte
 	// readFirst is how many of the next steps read meta from the store, because
 	// other processes are writing to the account now.
@@ -165,8 +165,8 @@ func (s *store) do(ctx context.Context, a eoa.Account, f func(*step) error) erro
 			}
 			return err
 		}
-		// The name is written with the step, so that a further try recognizes the
-		// step.
+		// The name of the step is stored with it. If the answer of the database is lost, the
+		// next try finds the name and knows that the step was written.
 		if isShared {
 			st.m.Steps = append(st.m.Steps[max(0, len(st.m.Steps)-remembered+1):], name)
 		}
@@ -197,8 +197,8 @@ func (s *store) read(ctx context.Context, a eoa.Account, f func(*step) error) er
 		if _, shared := s.kv.(Shared); !shared || err != nil {
 			return err
 		}
-		// If no other process has changed meta in between, all values that the step
-		// has read were valid at the same moment.
+		// A step may read several keys one after the other. If meta is still the same
+		// afterwards, no other process has written in between, so the values belong together.
 		now, err := s.kv.Get(ctx, single(a, kindMeta))
 		if err == nil && !bytes.Equal(now[0], st.raw) {
 			err = ErrChanged
@@ -285,9 +285,8 @@ func (st *step) woken(now time.Time) {
 func (st *step) write(r *eoa.Record) {
 	raw := eoa.EncodeRecord(r)
 	st.set(numbered(st.a, kindRecord, r.ID), raw)
-	// These indexes change only when a record is new, Prepared or ended: a record
-	// is Prepared before it gets a later state, and its priority never changes
-	// (eoa.Batch).
+	// These two indexes change only when a record is new, when it becomes Prepared, or when it
+	// ends. For all other changes the entries stay as they are.
 	if !r.Open() || r.State == eoa.Prepared {
 		st.mark(ranked(st.a, r), r.State == eoa.Pending, binary.AppendUvarint(nil, uint64(len(raw))))
 		st.mark(numbered(st.a, kindOpen, r.ID), r.Open(), []byte{1})
@@ -437,8 +436,8 @@ func (s *store) by(ctx context.Context, a eoa.Account, key []byte, what string) 
 		if err == nil {
 			return out[0], nil
 		}
-		// If the record was deleted between the two reads, the key has a new value:
-		// read again.
+		// The record was deleted between the two reads. Its key now has what is left of it, so
+		// read the key again.
 		if !errors.Is(err, eoa.ErrUnknownRequest) || bytes.Equal(raw, last) {
 			return eoa.Record{}, err
 		}

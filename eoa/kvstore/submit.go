@@ -39,8 +39,8 @@ func (st *step) accept(now time.Time, requests []eoa.Request, lenient bool) (out
 		q := &requests[i]
 		digest := q.Digest()
 		old, has := there[q.Key]
-		// A known key must have the same payload as before. With lenient, the
-		// stored record counts even if the payload differs.
+		// A key that is known already must come with the same payload as before. A request that
+		// the executor adds itself (lenient) is skipped instead.
 		if has && !lenient && !bytes.Equal(old.digest, digest[:len(old.digest)]) {
 			return nil, false, fmt.Errorf("%w: %q is the key of record %d with another payload", eoa.ErrKeyReused, q.Key, old.record.ID)
 		}

@@ -324,9 +324,9 @@ func (k *kv) WriteIf(ctx context.Context, guard kvstore.Entry, entries []kvstore
 	if err := k.check(ctx); err != nil {
 		return err
 	}
-	// The index may be on another server. New entries are written before the step
-	// and again after it, so that neither a crash in between nor a process that
-	// deletes outdated entries can lose them.
+	// The index may be on another server of the cluster than the account, so both cannot be
+	// written together. New entries are written before the account and again after it. If the
+	// process crashes in between, an entry may be superfluous, but none is missing.
 	if err := k.index(ctx, added, nil); err != nil {
 		return err
 	}

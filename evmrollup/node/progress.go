@@ -53,8 +53,8 @@ func (l *progress) note(c *bundlequeue.Changed, slot jamq.Slot) {
 	// Readers may still use the old map, so it is replaced and not changed.
 	slots := make(map[string]jamq.Slot, len(p.Slots)+1)
 	maps.Copy(slots, p.Slots)
-	// A block's first event can come before queued has recorded the block, because the
-	// heads do not contain the block's number yet.
+	// The queue may report a change of a block before the heads contain the block. Then record
+	// here that it was queued.
 	if _, known := slots[c.From.String()]; !known && c.From == bundlequeue.Queued {
 		slots[c.From.String()] = slot
 	}

@@ -87,8 +87,8 @@ func (t *bounded) runs(bytes int) bool {
 
 // hook wraps the hooks that go-ethereum calls while it executes instructions.
 func (t *bounded) hook(h *tracing.Hooks) {
-	// Each wrapped hook counts the bytes of the result, and does nothing after the
-	// tracer was stopped.
+	// Replace each hook of the inner tracer by one that counts the size of the result, and
+	// that does nothing once the tracer was stopped.
 	inner := t.Hooks
 	if inner.OnEnter != nil {
 		h.OnEnter = func(depth int, op byte, from, to common.Address, input []byte, gas uint64, value *big.Int) {

@@ -60,8 +60,8 @@ func (c *callArgs) message(baseFee, chainID *big.Int, gasCap uint64) (*core.Mess
 	if c.BlobHashes != nil {
 		return nil, errNoBlobs
 	}
-	// gasCap is the maximum gas and the default. If it is 0, the gas is not limited,
-	// and the default is 0.
+	// The client's gas limit is used up to gasCap. Without a limit of the client, the call
+	// gets gasCap, or 0 if there is no cap.
 	m := &core.Message{
 		From: c.from(), To: c.To, GasLimit: gasCap, Value: amount(c.Value), Data: c.data(), SetCodeAuthorizations: c.AuthorizationList,
 	}

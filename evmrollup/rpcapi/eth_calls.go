@@ -59,7 +59,8 @@ func (a *ethCalls) prepare(ctx context.Context, method string, args *callArgs, a
 		return nil, err
 	}
 	c.changes.Accounts = state.changes()
-	// A base fee that the client overrides also counts for the prices in the message.
+	// If the client overrides the base fee, the prices of the message must use the overridden
+	// value.
 	baseFee := b.BaseFee()
 	if changed := c.changes.Block.BaseFee; changed != nil {
 		baseFee = changed

@@ -118,8 +118,8 @@ func (a *ethSubscriptions) follow(ctx context.Context, send func(node.HeadChange
 		for {
 			changes, next, more, err := a.node.HeadChanges(cursor)
 			if err != nil {
-				// The subscriber is so slow that the node has dropped a change or its
-				// block. Continue with the next new change.
+				// The subscriber is too slow: the changes that it has not read are gone. It
+				// continues with the next new one.
 				cursor = a.node.HeadCursor()
 				continue
 			}

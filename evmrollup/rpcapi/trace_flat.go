@@ -96,8 +96,8 @@ type flatTracer struct {
 // hook adds the hooks of this tracer to hooks.
 func (f *flatTracer) hook(hooks *tracing.Hooks) { hooks.OnEnter, hooks.OnExit = f.enter, f.exit }
 
-// take adds n bytes to the size of a trace. If the traces become too large, take stops
-// the execution and returns false.
+// take counts n bytes that are added to a trace. If the traces of the transaction become
+// too large, it stops the execution and returns false.
 func (f *flatTracer) take(t *flatTrace, n int) bool {
 	if f.left -= n; f.left < 0 {
 		f.stop()

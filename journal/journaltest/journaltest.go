@@ -73,8 +73,8 @@ func refusals(t tester, j journal.Journal) {
 // records, and that further records follow the last one.
 func reopened(t tester, j journal.Journal, open func() journal.Journal) journal.Journal {
 	t.Helper()
-	// The test starts after a Replace. A journal that takes the number of its records
-	// for the position of the next one would fail here.
+	// A Replace has come before. A journal that computes the position of the next record from
+	// the number of its records would go wrong here.
 	have := []string{"four", "five", "six"}
 	for _, next := range []string{"seven", "eight"} {
 		j = again(t, j, open)
@@ -168,8 +168,8 @@ func concurrent(t tester, j journal.Journal) {
 		if _, err := fmt.Sscanf(string(record), "%d %s %d", &w, &part, &i); err != nil {
 			return err
 		}
-		// The two records of a call must be next to each other, and the calls of each
-		// writer in order.
+		// Several goroutines append at the same time. The two records of one call must stay
+		// together, and the calls of one goroutine must stay in their order.
 		switch {
 		case i != next[w]:
 			t.Errorf("record %q, want number %d", record, next[w])

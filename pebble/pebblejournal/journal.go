@@ -177,8 +177,8 @@ func (j *Journal) repair(acknowledged uint64) error {
 		return nil
 	}
 	batch := j.db.Pebble().NewBatch()
-	// This also removes intact records that were appended in the same call as a
-	// damaged one.
+	// Records that were appended in one call are kept or removed together. Intact records of
+	// the damaged call are therefore removed too.
 	err = batch.DeleteRange(j.key(next), j.key(math.MaxUint64), nil)
 	if err == nil {
 		err = j.db.Commit(batch)
@@ -217,8 +217,8 @@ func (j *Journal) scan(db *pebbledb.DB, f func(number uint64, record []byte) err
 		}
 		expected++
 		batch = append(batch, whole{number, append([]byte(nil), record...)})
-		// Wait for the last record of the same Append, because all its records must
-		// be intact.
+		// More records of the same Append follow. Only when all of them are intact, the call
+		// counts as complete.
 		if together {
 			continue
 		}

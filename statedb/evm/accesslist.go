@@ -122,8 +122,8 @@ func lastTransactions(changes []accessChange) (slots map[slotOf]int, accounts ma
 	slots, accounts = make(map[slotOf]int), make(map[common.Address]int)
 	for i := range changes { // in the order of transactions
 		c := &changes[i]
-		// A change at the start of the block counts for the first transaction. The
-		// view stores this index with the write.
+		// Changes at the start of the block have index 0, but the view stores them as writes of
+		// transaction 0, as it does for the first transaction.
 		if transaction := max(int(c.index), 1) - 1; c.kind == slotChange {
 			slots[c.slotOf] = transaction
 		} else {
@@ -143,8 +143,8 @@ func (s *machineState) account(addr common.Address) {
 
 // codeHashOf returns the code hash of an account, or zero without code.
 func codeHashOf(sdb *state.StateDB, addr common.Address) common.Hash {
-	// go-ethereum has two code hashes for an account without code, and they must
-	// not count as different.
+	// go-ethereum returns either zero or the hash of no bytes for an account without code.
+	// Both must count as the same.
 	if h := sdb.GetCodeHash(addr); h != types.EmptyCodeHash {
 		return h
 	}

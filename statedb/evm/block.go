@@ -229,9 +229,9 @@ func (b *Block) forget(mark statedb.ReadMark) error {
 	if !b.adapter.rewind(mark) {
 		return nil
 	}
-	// The StateDB has cached the values, so a later transaction would use them
-	// without a new entry in the log. Move its changes to the adapter, and continue
-	// with a new StateDB, whose cache is empty.
+	// The removed reads are still in the cache of StateDB, so a later transaction could use
+	// them without a new entry in the log. Move the changes to the adapter, and continue with
+	// a StateDB whose cache is empty.
 	b.state.IntermediateRoot(b.rules)
 	err := b.failed()
 	if err == nil {

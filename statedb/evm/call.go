@@ -211,8 +211,8 @@ func (a *adapter) hashes(given BlockHashes, header *types.Header) BlockHashes {
 	})
 	number, parent := header.Number.Uint64(), header.ParentHash
 	return func(n uint64) common.Hash {
-		// The state has the parent's hash only after the block of the header has
-		// begun. Before that, the slot may still contain an old hash.
+		// The history contract gets the parent's hash only when this block begins. Until then
+		// its slot may have an old hash, so take the hash from the header.
 		if n+1 == number && parent != (common.Hash{}) {
 			return parent
 		}

@@ -43,8 +43,8 @@ func newAdapter(view *statedb.View) *adapter {
 // open returns a new StateDB on top of the adapter.
 func (a *adapter) open() (*state.StateDB, error) {
 	db := &database{adapter: a, nodes: triedb.NewDatabase(rawdb.NewMemoryDatabase(), nil)}
-	// Reads of the StateDB go to the view at once. Its writes reach the adapter
-	// when IntermediateRoot is called.
+	// StateDB reads from the view through the adapter. Its writes reach the adapter only when
+	// IntermediateRoot is called.
 	sdb, err := state.New(types.EmptyRootHash, db)
 	if err != nil {
 		return nil, fmt.Errorf("evm: open state: %w", err)
@@ -163,8 +163,8 @@ func (a *adapter) stage(changes []accessChange) error {
 func (a *adapter) stored(addr common.Address) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	// The tree cannot list the slots of an account, so check only the slots that
-	// were read and the first 64.
+	// A tree of hashed keys cannot list the slots of an account. Only the first 64 slots, and
+	// slots that were read, can be checked.
 	for _, r := range a.view.Reads() {
 		if r.Kind == statedb.StorageAccess && r.Address == addr && a.view.Storage(addr, r.Slot) != (common.Hash{}) {
 			return true
@@ -187,8 +187,8 @@ func (a *adapter) stored(addr common.Address) bool {
 func (a *adapter) destroy(addr common.Address) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	// StateDB would not report the destruction if the account were created again
-	// later in the block.
+	// If the account is created again later in the block, StateDB does not report that it was
+	// destroyed before. So remember it here.
 	a.gone[addr] = true
 	delete(a.storage, addr)
 	delete(a.code, addr)

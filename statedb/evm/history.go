@@ -67,8 +67,8 @@ func (b *Block) keepParentHash() error {
 	if err := b.adapter.failed(b.state); err != nil {
 		return fmt.Errorf("%w: %w", ErrState, err)
 	}
-	// The call fails silently in two cases: before Shanghai, which lacks the
-	// instruction PUSH0, and if another contract is at the address.
+	// The contract has stored no hash, without an error. Either the rules are older than
+	// Shanghai, whose instruction PUSH0 it needs, or the address has another contract.
 	if kept != b.header.ParentHash {
 		return fmt.Errorf("%w: %s has %s as the parent's hash, want %s: use HistoryContract's code and Shanghai or later, or set BlockHashes",
 			ErrHistory, params.HistoryStorageAddress, kept, b.header.ParentHash)

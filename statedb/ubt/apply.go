@@ -38,8 +38,8 @@ func applyAll(h *Hasher, r ref, depth int, writes []Write, batch int) (ref, erro
 	if err != nil {
 		return ref{}, err
 	}
-	// The nodes of a batch are built and then hashed together, so divide more
-	// writes than batch along the tree.
+	// The nodes of a batch are built first and then hashed together. There are too many writes
+	// for one batch, so divide them into the two sides of the tree.
 	at := split(writes, depth)
 	var newLeft, newRight ref
 	goLeft := func() (err error) {
@@ -87,7 +87,7 @@ func apply(h *Hasher, r ref, depth int, writes []Write) (ref, error) {
 			}
 		}
 	}
-	// The next bit of the keys splits the writes and the subtree into two sides.
+	// The next bit of the key decides whether a write goes to the left or to the right child.
 	left, right, err := children(r, depth)
 	if err != nil {
 		return ref{}, fmt.Errorf("%w: write at %x", err, writes[0].Key)
@@ -109,7 +109,8 @@ func oneStem(writes []Write) bool {
 	return string(writes[0].Key.stem()) == string(writes[len(writes)-1].Key.stem())
 }
 
-// split returns how many of the sorted writes belong to the left side at depth.
+// split returns how many of the sorted writes go to the left child of an inner node at the
+// given depth, because that bit of their keys is 0.
 func split(writes []Write, depth int) int {
 	from, to := 0, len(writes)
 	for from < to {
@@ -123,14 +124,15 @@ func split(writes []Write, depth int) int {
 	return from
 }
 
-// children returns the two sides of the subtree r, so that writes can be divided.
+// children returns the left and the right child of a node, so that the writes can be
+// divided between them. A stem first gets an inner node above it.
 func children(r ref, depth int) (left, right ref, err error) {
 	switch n := r.node.(type) {
 	case *inner:
 		return n.left(), n.right(), nil
 	case *chain:
 		left, right = n.children(depth)
-	// A stem has no sides. It becomes the only child of a new inner node.
+	// A stem has no children. It becomes the only child of a new inner node.
 	case *stem:
 		left, right = beside(r, n.name(), depth)
 	case *partial:
@@ -146,8 +148,7 @@ func children(r ref, depth int) (left, right ref, err error) {
 
 // beside returns the two sides of a new inner node above the stem r.
 func beside(r ref, name string, depth int) (left, right ref) {
-	// The stem's bit at depth decides on which side r is. The other side is free
-	// for another stem.
+	// The bit of the stem at this depth decides on which side it is. The other side is empty.
 	if name[depth/8]>>(7-depth%8)&1 == 0 {
 		return r, ref{}
 	}
@@ -160,8 +161,8 @@ func join(old, left, right, newLeft, newRight ref) (ref, error) {
 		return old, nil
 	}
 	if alone, is := onlyChild(newLeft, newRight); is {
-		// A stem without a sibling moves up, because a stem is always as near to
-		// the root as possible.
+		// If only one stem is left below an inner node, the stem takes the place of that node,
+		// because every stem is as near to the root as possible.
 		if alone.empty() || isStem(alone.node) {
 			return alone, nil
 		}

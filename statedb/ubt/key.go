@@ -59,8 +59,8 @@ func (s *set) len() (n int) {
 
 // rank returns how many members of the set are less than i.
 func (s *set) rank(i int) int {
-	// In a list with one element for each member, this is the index of the element
-	// for i, which is below 256.
+	// A list that has one element for each member of the set has the element for i at this
+	// index.
 	n := bits.OnesCount64(s[i/64] & (1<<(i%64) - 1))
 	for _, word := range s[:i/64] {
 		n += bits.OnesCount64(word)

@@ -53,10 +53,10 @@ type chain struct {
 
 // children returns the two sides of the chain's inner node at depth.
 func (c *chain) children(depth int) (left, right ref) {
-	// One side is empty. The other is the rest of the chain, whose hash is not
-	// computed yet.
+	// One child is empty, and the other one is the rest of the chain. The hash of the rest is
+	// not computed yet.
 	rest := ref{c, unsealed}
-	// The chain has no more nodes, so the other side is the node below the chain.
+	// This was the last node of the chain, so the other child is the node below it.
 	if depth+1 == c.end {
 		rest = c.below
 	}

@@ -111,8 +111,8 @@ func (o *opener) node(at place, uses []Use) (r ref, emptied bool) {
 	if o.err != nil {
 		return ref{}, false
 	}
-	// The result emptied tells whether the writes in uses would leave nothing here.
-	// The parent may then need the other child to compute the new root.
+	// The second result, emptied, reports whether the writes would leave this subtree empty.
+	// The parent then needs its other child to compute the root after the writes.
 	switch o.bits(opBits) {
 	case opEmpty:
 		if len(uses) == 0 {
@@ -164,8 +164,8 @@ func (o *opener) fold(at place, alone ref, isLeft bool) ref {
 		o.fail("inner node at depth %d over at most one stem", at.depth)
 		return ref{}
 	}
-	// A chain below gets longer by one node, and takes less memory than inner
-	// nodes.
+	// The only child is a chain already. It becomes one node longer, which takes less memory
+	// than another inner node.
 	if _, is := alone.node.(*chain); is {
 		return alone
 	}
@@ -190,7 +190,7 @@ func (o *opener) oneSide(usedAt, otherAt place, uses []Use) (used, other ref, em
 	return used, ref{}, emptied
 }
 
-// own reads a stem that has a value at one of the keys in uses.
+// own reads a stem from the proof that has at least one of the requested keys.
 func (o *opener) own(uses []Use) (ref, bool) {
 	if len(uses) == 0 {
 		o.fail("stem without a key")
@@ -211,8 +211,8 @@ func (o *opener) own(uses []Use) (ref, bool) {
 
 // foreign reads a stem that has no value at any of the used keys.
 func (o *opener) foreign(at place, uses []Use) (ref, bool) {
-	// The proof shows the first value instead, to prove that the node is a stem and
-	// not an inner node.
+	// None of the requested keys is in this stem. The proof shows its first value instead, so
+	// that the verifier knows that the node is a stem and not an inner node.
 	k := take(o, o.p.opened, &o.opened, "opened leaves")
 	if !at.leads(&k) {
 		o.fail("opened leaf %x does not belong at depth %d", k, at.depth)
@@ -243,8 +243,8 @@ func (o *opener) foreign(at place, uses []Use) (ref, bool) {
 
 // checkStem refuses a stem that begins with twelve zero bytes.
 func (o *opener) checkStem(k *Key) {
-	// A forger could have made the stem so that it passes for a node of the tree;
-	// see isEmbedding.
+	// An attacker can choose a stem so that it looks like an inner node of the tree. Such
+	// stems begin with the same bytes as the data that is hashed to a stem: see isEmbedding.
 	if isEmbedding(*k) {
 		o.fail("stem of %x begins with %d zero bytes, like the data of a stem", *k, embeddingZeros)
 	}

@@ -69,7 +69,8 @@ func (p *partial) hash(h *Hasher) Hash {
 	return h.Stem([StemSize]byte([]byte(p.name)), p.fold(h, allValues))
 }
 
-// fold returns the hash of a part of the stem's values, given by a span.
+// fold returns the hash over a range of the stem's values, computed from the known values
+// and from the hashes that the proof has for the others.
 func (p *partial) fold(h *Hasher, s span) Hash {
 	switch {
 	case !s.anyOf(&p.known):

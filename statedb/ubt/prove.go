@@ -93,8 +93,8 @@ func (p *prover) inner(n *inner, depth int, uses []Use) (emptied bool) {
 
 // oneSide writes an inner node whose requested keys are all on one side.
 func (p *prover) oneSide(used, other ref, depth int, uses []Use) (emptied bool) {
-	// Write the used side first, and then as much about the other side as a
-	// verifier needs.
+	// All requested keys are on the side used. Write that side first, and then as much of the
+	// other side as a verifier needs to compute the root.
 	emptied = p.node(used, depth+1, uses)
 	switch {
 	case other.empty():
@@ -158,8 +158,8 @@ func (p *prover) ownOp(n *stem, own []Use, before int, last bool) {
 		return // it is opened instead
 	}
 	p.bits.put(opOwn, opBits)
-	// before counts the requested stems in front of this stem, and last means that
-	// none follows.
+	// The proof tells which of the requested stems this is: before is how many of them come
+	// first, and last means that no other follows.
 	p.bits.put(0, before)
 	if !last {
 		p.bits.put(1, 1)

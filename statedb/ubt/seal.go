@@ -139,8 +139,8 @@ func (s *sealer) collect(r ref, depth int, sum *Hash) {
 	case *stem:
 		s.add(loose{stem: n}, sum)
 	case *partial:
-		// A batch hashes the values of whole stems. A proof hides parts of this stem,
-		// of which only hashes are known, so hash the stem by itself.
+		// A batch can only hash stems whose values are all known. A proof hides some values of
+		// this stem, so it is hashed by itself.
 		if len(n.others) > 0 || n.present == (set{}) {
 			*sum = n.hash(s.h)
 			return
@@ -164,7 +164,8 @@ func (s *sealer) at(depth int) *level {
 	return &s.levels[depth]
 }
 
-// level hashes the new inner nodes at a depth, and the chains that pass it.
+// level hashes all new inner nodes at one depth in a batch, together with one node of each
+// chain that reaches this depth.
 func (s *sealer) level(depth int) {
 	// The nodes below have been hashed before.
 	nodes := s.levels[depth].inner
@@ -213,8 +214,8 @@ func (s *sealer) pairs() [][32]byte {
 // stems hashes the batch of small stems.
 func (s *sealer) stems() {
 	defer func() { s.loose = s.loose[:0] }()
-	// First hash all values, and then the eight levels of the trees above them,
-	// each level for all stems together.
+	// Hash the values of all stems in one batch. Then hash the eight levels of the trees above
+	// the values, each level in one batch for all stems.
 	leaves := 0
 	for _, p := range s.loose {
 		leaves += p.node.present().len()

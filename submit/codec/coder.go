@@ -43,8 +43,8 @@ const piece = 4 << 10
 // write appends x to the output, and passes full pieces to the digest.
 func (c *coder) write(x []byte) {
 	for c.digest != nil && len(c.out)+len(x) > piece {
-		// Copy x even if there is a digest. If x itself were passed to the digest,
-		// the compiler would allocate the variables of all callers on the heap.
+		// The digest gets a copy of x. If x itself were passed to an interface, the compiler
+		// would allocate the variables of all callers on the heap.
 		n := piece - len(c.out)
 		c.out = append(c.out, x[:n]...)
 		c.flush()
@@ -226,15 +226,15 @@ func sequence[E any](c *coder, x *[]E, least int, code func(*coder, *E)) {
 	natural(c, &n, "count")
 	if c.reads {
 		*x = nil
-		// least is the size of the shortest element. Reject a count that cannot fit
-		// into the input before allocating memory.
+		// An element needs at least that many bytes. A count for which the input is too short
+		// is refused before memory is allocated.
 		if left := c.left(); c.err == nil && n > left/uint64(least) {
 			c.fail(fmt.Errorf("%w: %d elements in %d bytes", ErrTruncated, n, left))
 		}
 		if c.err == nil && n > 0 {
 			*x = make([]E, 0, roomFor[E](c, n, least))
-			// From now on, elements must not take more memory than twice their
-			// encodings plus maxExcess.
+			// From here on, decoded elements may take at most twice the size of their
+			// encodings, plus maxExcess in total.
 			code = charged(least, code)
 		}
 	}
@@ -272,8 +272,9 @@ func charged[E any](least int, code func(*coder, *E)) func(*coder, *E) {
 	return func(c *coder, x *E) {
 		before := c.blobs
 		code(c, x)
-		// A decoded byte string takes only half of the memory that its encoding
-		// allows, so byte strings in the element reduce the amount.
+		// A decoded byte string takes no more memory than its encoding, only half of what the
+		// encoding allows. Byte strings in the element therefore make up for other parts that
+		// take more.
 		if c.excess += excess - min(excess, c.blobs-before); c.excess > maxExcess {
 			c.fail(fmt.Errorf("%w: elements of %d bytes or more need %d bytes of memory beyond twice their encodings, want at most %d", ErrTooLarge, least, c.excess, maxExcess))
 		}
@@ -310,8 +311,8 @@ func elements[E any](c *coder, x *[]E, n uint64, least int, code func(*coder, *E
 			code(c, &(*x)[i])
 			continue
 		}
-		// Reserve the bytes that the later elements need at least, so that this
-		// element cannot use them.
+		// The elements that follow need some bytes at least. Keep these bytes from the present
+		// element.
 		c.reserved = outer + (n-1-i)*uint64(least)
 		var empty E
 		*x = append(*x, empty)

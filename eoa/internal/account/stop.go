@@ -59,8 +59,9 @@ func (v *View) StopRolledBack(now time.Time, evidence string) Batch {
 
 // resume lets a stopped account go on as if it were new.
 func (b *Batch) resume(now time.Time) {
-	// An operator may also resume an account before its first Look, to confirm that
-	// its earlier transactions were sent without this store.
+	// An account that is not stopped cannot be resumed, with one exception: before the first
+	// Look, an operator may confirm that the account's earlier transactions were sent without
+	// this store.
 	if b.Head.Stop.Cause == CauseNone && b.Head.Started {
 		return
 	}
@@ -68,8 +69,8 @@ func (b *Batch) resume(now time.Time) {
 		// Forget the counts of the other chain.
 		b.Head.Floor, b.Head.Count = 0, 0
 	}
-	// Started is false, so that the next Look sets the next nonce behind all
-	// transactions that the node knows.
+	// With Started false, the next Look sets the next nonce again, behind all transactions
+	// that the node knows.
 	b.Head.Stop, b.Head.BelowSince, b.Head.AheadSince, b.Head.Started = Stop{}, time.Time{}, time.Time{}, false
 	b.Head.Resumes++
 	b.Head.Accepted = max(b.Head.Accepted, b.Head.Next)
@@ -84,8 +85,9 @@ func (v *View) findUnknownUse(b *Batch, c *Rules, now time.Time, used uint64) {
 	// The store knew the account, but has lost writes.
 	case b.Head.Started:
 		b.unknownUse(c, now, fmt.Sprintf("the node has %d transactions of the account, and the store has assigned %d nonces", used, b.Head.Next))
-	// The store may have lost everything that it knew. After a resume, the first
-	// trusted Look is accepted.
+	// The store does not know the account at all, although the chain has transactions of it.
+	// It may have lost everything, so the account stops until an operator confirms that this
+	// is right.
 	case b.Head.Resumes == 0:
 		b.unknownUse(c, now, fmt.Sprintf("the node has %d transactions of the account, and the store knows nothing of the account; if they were not sent with this store, resume the account", used))
 	}
@@ -94,8 +96,8 @@ func (v *View) findUnknownUse(b *Batch, c *Rules, now time.Time, used uint64) {
 // unknownUse stops an exclusive account that has a transaction unknown to the
 // store.
 func (b *Batch) unknownUse(c *Rules, now time.Time, evidence string) {
-	// Only executors of this store sign for the account, so the store must have
-	// lost writes.
+	// No other program signs for an exclusive account. An unknown transaction therefore proves
+	// that the store has lost writes.
 	if c.Exclusive {
 		b.stop(now, CauseRolledBack, evidence)
 	}

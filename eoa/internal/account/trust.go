@@ -33,8 +33,8 @@ func (v *View) belowFloor(b *Batch, c *Rules, now time.Time, look *Look) bool {
 		h.BelowSince, h.BelowAt = time.Time{}, time.Time{}
 		return false
 	}
-	// A node that is far behind does this for a while. If it lasts, the node must
-	// be on another chain.
+	// A node that is behind reports too few transactions for a while. If this lasts, the node
+	// must be on another chain, and the account stops.
 	if lasts(&h.BelowSince, &h.BelowAt, now, c.Fees.StallTimeout) {
 		b.stop(now, CauseOtherChain, fmt.Sprintf("block %d has %d transactions of the account, want at least %d", look.Number, look.Latest, v.Head.Floor))
 	}
@@ -44,8 +44,8 @@ func (v *View) belowFloor(b *Batch, c *Rules, now time.Time, look *Look) bool {
 // ahead reports whether look must wait until a later report confirms it.
 func (v *View) ahead(b *Batch, c *Rules, now time.Time, look *Look) bool {
 	since, used := &b.Head.AheadSince, look.Latest
-	// Transactions in the node's pool count as well for an exclusive account, and
-	// for a new account, whose first nonce is taken from Pending.
+	// For an exclusive account, and for a new account, the transactions in the node's pool
+	// count as well, because no request may get one of their nonces.
 	if (c.Exclusive || !v.Head.Started) && look.Pending > v.Head.Accepted {
 		used = max(used, look.Pending)
 	}
@@ -53,14 +53,14 @@ func (v *View) ahead(b *Batch, c *Rules, now time.Time, look *Look) bool {
 	case used <= v.Head.Next:
 		*since = time.Time{}
 		return false
-	// The chain shows more transactions than nonces were assigned. A single wrong
-	// answer must not leave a gap or stop the account, so wait until a report at
-	// least Config.Retry later shows the same.
+	// The node reports more transactions than this store has assigned nonces. One answer may
+	// be wrong, and acting on it would leave a gap in the nonces, so a report at least
+	// Config.Retry later must confirm it.
 	case since.IsZero() || since.After(now):
 		*since = now
 	}
-	// If the node were a block behind, another transaction would have the first
-	// nonce. The next report must therefore not be of a lower height.
+	// The first nonce of a new account comes from the next report. A report of an older block
+	// could name a nonce that is already used, so it is not accepted.
 	if !v.Head.Started {
 		v.height = max(v.height, look.Number)
 	}
@@ -73,8 +73,8 @@ func (v *View) behind(c *Rules, now time.Time, look *Look) bool {
 		v.laggingSince, v.laggingAt = time.Time{}, time.Time{}
 		return false
 	}
-	// If all reports are too old for Fees.StallTimeout, the chain itself must have
-	// gone back.
+	// Every report is older than one before it. If this has lasted for Fees.StallTimeout, no
+	// node is merely behind: the chain itself has gone back.
 	return !lasts(&v.laggingSince, &v.laggingAt, now, c.Fees.StallTimeout)
 }
 
@@ -84,13 +84,13 @@ const pauses = 4
 // lasts reports whether reports have contradicted earlier knowledge for the time
 // long.
 func lasts(since, at *time.Time, now time.Time, long time.Duration) bool {
-	// since is when the contradiction began, and at is the time of the last such
-	// report.
+	// since is the time of the first report that contradicts earlier knowledge, and at is the
+	// time of the last one.
 	if since.IsZero() || at.IsZero() || since.After(now) {
 		*since, *at = now, now
 	}
-	// A pause without any report counts only in part, because nothing is known
-	// about the node in that time.
+	// If there was no report for a long time, nothing is known about the node in that time.
+	// Most of the pause is therefore not counted.
 	*since = since.Add(max(0, now.Sub(*at)-long/pauses))
 	*at = now
 	return now.Sub(*since) >= long

@@ -26,9 +26,8 @@ type View struct {
 	// nonce.
 	Open []Record
 
-	// sent remembers, by record id, the last send of the newest attempt. After a
-	// restart it has only the sends that a node accepted, because only these are
-	// stored.
+	// sent has, for each record id, when and how often the newest attempt was sent. After a
+	// restart it has only the sends that a node accepted, because only these are stored.
 	sent map[uint64]sending
 	// Asking contains the ids of the records whose gas the node has been asked to
 	// estimate, until it answers. Choose leaves these records out.
@@ -37,8 +36,8 @@ type View struct {
 	// LastLook is the last Look that was trusted and applied to the records; nil
 	// before the first one.
 	LastLook *Look
-	// height is the greatest block height of any Look that was acted on. A Look
-	// with a lower height is outdated.
+	// height is the greatest block height that any node has reported so far. A report of a
+	// lower height is outdated.
 	height uint64
 	// VerifiedAt is the newest block height at which all mined records were known
 	// to be on the chain; 0 means that none is known. [Handle.Wait] measures
@@ -160,7 +159,7 @@ func (v *View) isTaken(nonce uint64) bool {
 
 // find returns the index in Open of the record with the nonce.
 func (v *View) find(nonce uint64) (at int, found bool) {
-	// If there is none, at is the index of the first record with a higher nonce.
+	// If no record has this nonce, at is where a record with the nonce would be inserted.
 	return slices.BinarySearchFunc(v.Open, nonce, func(o Record, n uint64) int { return cmp.Compare(o.Nonce, n) })
 }
 

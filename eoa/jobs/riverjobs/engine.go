@@ -86,13 +86,13 @@ func (e *Engine) Wake(ctx context.Context, a eoa.Account) error {
 		if err != nil || !there.UniqueSkippedAsDuplicate {
 			return err
 		}
-		// The insert has locked the existing job, so its state stays the same until
-		// this transaction ends.
+		// The insert has found a job of this account and has locked it, so the job cannot
+		// change its state before this transaction ends.
 		if state := there.Job.State; state == rivertype.JobStateScheduled || state == rivertype.JobStateAvailable {
 			_, err = e.client.JobRetryTx(ctx, tx, there.Job.ID)
 		}
-		// A running job checks the wake version before it ends, and a failed job is
-		// tried again.
+		// A running job looks for new work before it ends, and a failed job is tried again, so
+		// neither needs to be woken.
 		return err
 	})
 	if err != nil {

@@ -38,8 +38,8 @@ type worker struct {
 // Work works on the account of a job until nothing is due.
 func (w *worker) Work(ctx context.Context, job *river.Job[step]) error {
 	return w.runner.Run(ctx, job.Args.Step, func(ctx context.Context, next time.Time, unchanged func(context.Context) error) error {
-		// This transaction ends the job. Work must not return nil without it,
-		// because River would then end the job without checking the wake version.
+		// River ends a job when Work returns nil. The job must therefore end in this
+		// transaction, which also checks whether new work has arrived.
 		return w.engine.transact(ctx, func(tx pgx.Tx) error { return w.suspend(ctx, tx, job, next, unchanged) })
 	})
 }
@@ -60,8 +60,8 @@ func (w *worker) suspend(ctx context.Context, tx pgx.Tx, job *river.Job[step], n
 	}
 	opts := &river.InsertOpts{ScheduledAt: next}
 	if !next.After(w.engine.cfg.Jobs.Executor.Now()) {
-		// River starts a job that has a time only when its scheduler next runs,
-		// even if the time has passed.
+		// River starts a job with a time only when its scheduler runs, even if that time has
+		// passed. Without a time, the job starts at once.
 		opts = nil
 	}
 	if _, err := w.engine.client.InsertTx(ctx, tx, job.Args, opts); err != nil {

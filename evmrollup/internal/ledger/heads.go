@@ -40,8 +40,8 @@ type HeadLog struct {
 	moved   chan struct{} // closed at the next change
 }
 
-// change is a HeadChange as the log stores it. After the block has become final, the
-// log stores only the block's number to save memory, because the ledger has the block.
+// change is a HeadChange as the log keeps it. For a block that has become final, only the
+// number is kept, because the ledger has the block and memory is scarce.
 type change struct {
 	number  uint64
 	block   *Block // nil: in the ledger

@@ -36,8 +36,8 @@ func (l *Ledger) prune(final uint64) error {
 	for number := from; number < to; number++ {
 		some, err := l.old.pruning(number)
 		if err != nil {
-			// The block cannot be read. Record the damage, and leave the block on the
-			// disk.
+			// The block cannot be read. Report the damage to the operator, and keep what is
+			// left on the disk.
 			l.old.found(err)
 			continue
 		}

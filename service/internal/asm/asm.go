@@ -306,7 +306,8 @@ func shortest(v int64) []byte {
 	return binary.LittleEndian.AppendUint64(nil, uint64(v))[:size]
 }
 
-// spaced puts a space before each + and -, so that a sum splits into terms.
+// spaced prepares the text of a sum: it puts a space before each + and -, so that
+// splitting at spaces gives the terms.
 var spaced = strings.NewReplacer(" ", "", "+", " +", "-", " -")
 
 // value computes a sum of numbers and symbols.
@@ -341,8 +342,8 @@ const tableEntry = 2
 func (a *assembler) blob() []byte {
 	const page = 1 << 12
 	ro, all := a.data[".ro"], a.data[".rw"]
-	// Whole pages of zeros at the end of the writable data are declared instead of
-	// stored.
+	// A program can declare pages of zeros at the end of its data without storing them, which
+	// keeps the program small.
 	rw := []byte(strings.TrimRight(string(all), "\x00"))
 	pages := (len(all)+page-1)/page - (len(rw)+page-1)/page
 	out := appendLittle(nil, len(ro), 3)
