@@ -114,8 +114,7 @@ func (s *Store) records(c *change) (records []Record) {
 	if c.flat != s.flat || !slices.Equal(c.line, s.line) {
 		records = append(records, s.meta(c.flat, c.line))
 	}
-	// A reader of the disk needs everything else before the values of the tree, so these come
-	// last. Both parts are sorted by key.
+	// The values of the tree follow at the end, so only the other records are sorted here.
 	slices.SortFunc(records, func(a, b Record) int { return bytes.Compare(a.Key, b.Key) })
 	if c.flat != s.flat {
 		records = appendValues(records, c.values)

@@ -151,8 +151,8 @@ func (a *account) head() *entry {
 // next returns the sender's lowest free nonce, starting at the account's nonce.
 func (a *account) next() uint64 {
 	if a.line > 0 {
-		// The first a.line transactions have no nonce gap before them, so the first
-		// free nonce is the one after the last of these.
+		// Up to a.line, no nonce is missing. The first free nonce is the one after the last of
+		// these transactions.
 		return max(a.Nonce, a.txs[a.line-1].nonce+1)
 	}
 	return a.Nonce
@@ -165,9 +165,9 @@ func (a *account) inFlight() int { return int(a.next() - a.Nonce) }
 // something.
 func (a *account) unsettled(nonce uint64) bool { return nonce >= a.Nonce }
 
-// short reports whether the balance is too low for all the sender's transactions
-// together. A newcomer that causes this is refused, so the cause is a transaction that
-// came back from a failed block, or one that a session has locked.
+// short reports whether the balance does not cover all transactions of the sender
+// together. A new transaction that would cause this is refused, so one of the sender's
+// transactions must have come back from a failed block, or must be locked by a session.
 func (a *account) short() bool { return a.Balance.Lt(&a.cost) }
 
 // differs reports whether the stored account is outdated, compared with known.
@@ -201,18 +201,20 @@ func (a *account) funded() int {
 	return i
 }
 
-// before returns how the transactions before index i > 0 limit the one at i.
+// before returns how the earlier transactions of the sender limit the one at index i,
+// which must be above 0: the nonce that must come next, and the best place and status that
+// it can have.
 func (a *account) before(i int) (next uint64, lead place, lowest status) {
 	next = max(a.Nonce, a.txs[i-1].nonce+1)
 	if i <= int(a.ahead) && a.txs[i-1].status != queued {
-		// All earlier transactions are locked. A builder has already taken them, so
-		// they limit neither the place nor the status.
+		// All earlier transactions are locked. A builder has taken them already, so this one
+		// need not wait for them.
 		return next, noLead, ready
 	}
 	for i--; i >= 0; i-- {
 		e := a.txs[i].entry
-		// The last earlier transaction that is not locked sets the limit: no later
-		// transaction of the sender can have a better place or status.
+		// A transaction cannot run before the one with the preceding nonce, so it never has a
+		// better place or status than that one.
 		if !e.locked || e.status == queued {
 			return next, e.behind(), e.status
 		}

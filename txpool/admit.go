@@ -154,8 +154,8 @@ func (p *Pool) previewAdmission(t *candidate) (err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if one[0].read == p.core.generation && p.core.accounts[t.from] == nil {
-		// Cache the account that was just read, because previewPlan looks it up and
-		// admission needs it again.
+		// The host has just returned this account. Cache it, because the preview and the
+		// admission both need it.
 		p.core.cache.Add(t.from, one[0].known)
 	}
 	return p.core.previewPlan(t)
@@ -167,8 +167,8 @@ func (c *core) previewPlan(t *candidate) error {
 	if a == nil {
 		known, there := c.cache.Get(t.from)
 		if !there {
-			// Without the account there is nothing to decide yet. Admission reads the
-			// account and decides then.
+			// The account is not known yet, so the transaction cannot be judged. The admission
+			// reads the account first.
 			return nil
 		}
 		a = newAccount(t.from, known)
@@ -192,9 +192,8 @@ func (c *core) checkNew(e *entry) error {
 	if c.aside.txs[hash] != nil {
 		return ErrAlreadyKnown
 	}
-	// A transaction that failed while a block was built is refused for
-	// Config.QuarantineTime, so that it cannot fail again and again. The same time
-	// applies to a replaced one.
+	// A transaction that failed in a block would fail again, so it is refused for
+	// Config.QuarantineTime. A transaction that was replaced is refused for the same time.
 	_, wait := c.failed.find(hash, e.at)
 	if wait > 0 {
 		return fmt.Errorf("%w: %s, try again in %v", ErrQuarantined, hash, wait)
@@ -256,9 +255,8 @@ func (c *core) needs(sender common.Address) bool {
 func (c *core) admitSome(batch []candidate) int {
 	for i := range batch {
 		t := &batch[i]
-		// The first examination refused this candidate because the pool had the
-		// transaction. If the pool has lost it since, stop here, so that the caller
-		// examines the candidate again.
+		// When this transaction was examined, the pool already had it, so its signature was not
+		// recovered. If the pool has lost it since, the caller must examine it again.
 		if t.early {
 			t.err = c.checkNew(t.entry)
 			if t.err == nil {
@@ -284,8 +282,8 @@ func (c *core) admitOne(t *candidate) (need bool) {
 	read := t.read == c.generation // not before the newest change of the chain
 	if a != nil && a.stale {
 		if !read {
-			// The last reading of the account failed, or is out of date. The caller
-			// reads the account and calls admitOne again.
+			// The account could not be read, or the chain has moved since. The caller reads the
+			// account again and then repeats this call.
 			return true
 		}
 		c.refreshAccount(a, t.known)

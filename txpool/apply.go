@@ -25,9 +25,8 @@ func (c *core) applyPlan(p plan) {
 			c.removeAt(l.account, l.account.indexOf(l.entry))
 			c.emitEvent(Event{Kind: l.kind, Reason: l.reason}, l.entry)
 		} else {
-			// The transaction of another sender leaves because the pool is full. Its
-			// sender's later transactions leave too, because they cannot run without
-			// it.
+			// The pool is full, and the transaction of another sender leaves. The later
+			// transactions of that sender leave too, because they cannot run without it.
 			c.evictChain(l.entry)
 		}
 	}
@@ -41,8 +40,8 @@ func (c *core) applyPlan(p plan) {
 		c.exemptEntry(e)
 	}
 	from := p.index
-	// More plans for this account follow, so the order of its transactions is computed
-	// once, after the last of them.
+	// More changes to the same sender follow. The order of its transactions is computed after
+	// the last change.
 	if p.together {
 		c.touchAccount(a, from, from)
 		return
@@ -58,8 +57,8 @@ func (c *core) applyPlan(p plan) {
 	c.closeAccount(a)
 }
 
-// storeEntry stores the newcomer of a plan, in the place of the transaction that it
-// replaces, if any.
+// storeEntry adds a new transaction to its sender's list. If it replaces a transaction
+// with the same nonce, it takes that one's place.
 func (c *core) storeEntry(p plan) {
 	a, e := p.account, p.enters
 	old := p.replaces
@@ -89,8 +88,8 @@ func (c *core) storeEntry(p plan) {
 func (c *core) inheritCount(old, e *entry) {
 	e.replacements, e.since = 1, uint32(e.at/int64(time.Second))
 	if c.replacementWait(old, e.at) > 0 {
-		// The count belongs to the nonce. Otherwise a sender could evade the limit by
-		// replacing the replacement.
+		// Replacements are counted by nonce, not by transaction. Otherwise a sender could evade
+		// the limit by replacing each replacement in turn.
 		e.replacements, e.since = min(old.replacements, math.MaxUint16-1)+1, old.since
 	}
 }
@@ -110,8 +109,9 @@ func (c *core) evictChain(e *entry) {
 	a := e.account
 	first := a.indexOf(e)
 	for i := max(int(a.line)-1, first); i >= first; i-- {
-		// The later transactions cannot run without e. Locked ones stay nevertheless,
-		// and so do those to which the caps do not apply.
+		// The sender's later transactions cannot run without this one, so they leave too.
+		// Transactions that a session has locked stay, and so do those that no newcomer may
+		// push out.
 		l := a.txs[i].entry
 		if l == e || !l.locked && !l.keeps() {
 			c.emitEvent(Event{Kind: Dropped, Reason: ErrPoolFull}, c.removeAt(a, i))
@@ -129,8 +129,8 @@ func (c *core) setState(a *account, known Account) {
 
 // lockEntry locks a transaction because a session has taken it.
 func (c *core) lockEntry(e *entry) {
-	// The order of the sender's later transactions is not computed here, but once, when
-	// the session takes no more transactions of this sender: see stopTaking.
+	// The places of the sender's later transactions change too. They are computed only once,
+	// when the session takes no more transactions of this sender: see stopTaking.
 	c.removeFromIndex(e)
 	c.countEntry(e, -1)
 	e.locked, e.lead, e.roomless = true, noLead, false

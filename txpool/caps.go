@@ -22,7 +22,7 @@ func (e *entry) uses(n int) usage { return usage{n, uint64(n * int(e.memory))} }
 // counts returns the status for rules that ignore the locks of sessions.
 func (e *entry) counts() status {
 	if e.locked {
-		// The transaction is being built into a block, so it counts as one that can
+		// A session is building a block with this transaction, so it counts as one that can
 		// run.
 		return ready
 	}
@@ -32,8 +32,8 @@ func (e *entry) counts() status {
 // group returns the status under which a transaction counts towards the caps.
 func (e *entry) group() status {
 	if e.locked {
-		// No cap limits locked transactions: they leave with their block. If they
-		// counted, newcomers might find no room at any price while a block is built.
+		// Transactions in a block that is being built leave the pool with the block. If they
+		// counted, newcomers would find no room in the meantime, whatever they pay.
 		return building
 	}
 	return e.status
@@ -86,8 +86,9 @@ func (c *Config) limits() (limits [groups]usage, bound usage) {
 		queued: {c.MaxQueued, c.MaxBytes}, parked: {c.MaxParked, c.MaxBytes}, ready: {c.MaxPending, c.MaxBytes},
 		building: {math.MaxInt32, math.MaxInt64},
 	}
-	// A newcomer is admitted only while all transactions together stay within this sum
-	// of the caps. Transactions that are exempt from the caps count too.
+	// The caps also limit the pool as a whole: a newcomer is admitted only while all
+	// transactions together stay within the sum of the caps, including those that came back
+	// from failed blocks.
 	bytes := addSaturating(c.MaxBytes, addSaturating(c.MaxBytes, c.MaxBytes))
 	return limits, usage{c.MaxPending + c.MaxParked + c.MaxQueued, min(bytes, math.MaxInt64)}
 }
@@ -95,8 +96,8 @@ func (c *Config) limits() (limits [groups]usage, bound usage) {
 // total returns the usage of the whole pool, for comparison with the bound.
 func (c *core) total() usage {
 	all := c.aside.used
-	// Transactions held aside count, because they use memory. Locked ones, in the group
-	// building, do not: they leave with their block.
+	// Transactions that are held aside count, because they use memory. Locked ones do not,
+	// because they leave with their block.
 	for _, u := range c.uses[:building] {
 		all.add(u)
 	}
@@ -176,8 +177,8 @@ func (g *gaps) setCount(a *account, count int32) {
 	if a.gapped > 0 {
 		g.index.Delete(gappedSender{a.gapped, a.since, a})
 	}
-	// Senders with equal numbers are ordered by the time of their last change: the
-	// sender whose number has not changed for longest comes first.
+	// If two senders have equally many such transactions, the one whose number has not changed
+	// for longer gives way first.
 	g.moves++
 	a.gapped, a.since = count, g.moves
 	if count > 0 {
@@ -199,8 +200,8 @@ func (c *core) recountGapped(a *account) {
 // nil.
 func (a *account) lastGapped(n int32) *entry {
 	for i := len(a.txs) - 1; i >= 0; i-- {
-		// Only a transaction behind a nonce gap can be displaced here, and only if no
-		// session has locked it and the caps apply to it.
+		// Only a transaction behind a nonce gap may be pushed out here, and never one that is
+		// locked or that came back from a failed block.
 		e := a.txs[i].entry
 		if e.status == queued && !e.stays() {
 			if n == 0 {
@@ -221,8 +222,8 @@ func (c *core) findGapped(a *account, newcomer *entry, room func(usage) bool) (l
 	const most = 8 // a large newcomer may need several
 	var freed usage
 	fair := max(a.gapped+1, int32(c.cfg.MaxQueued/queueShares))
-	// First, senders that use more than their share lose their last transactions. Each
-	// keeps at least as many as the newcomer's sender will have.
+	// Senders that use more than their fair share of the room lose their last transactions
+	// first. Each of them keeps at least as many as the newcomer's sender will have.
 	for sender := range c.queue.all {
 		if sender.gapped <= fair {
 			break
@@ -242,8 +243,8 @@ func (c *core) findGapped(a *account, newcomer *entry, room func(usage) bool) (l
 			break
 		}
 	}
-	// If that is not enough, the sender's own last transaction makes room, provided
-	// that its nonce is higher than the newcomer's.
+	// Otherwise the sender's last transaction gives way to the newcomer, if its nonce is
+	// higher. A lower nonce is closer to being able to run.
 	last := a.lastGapped(0)
 	if last != nil && last.nonce > newcomer.nonce && room(last.uses(1)) {
 		return []leaving{{last, Dropped, ErrPoolFull}}, nil

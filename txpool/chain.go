@@ -2,14 +2,15 @@ package txpool
 
 import "github.com/google/btree"
 
-// arrangeChain recomputes status and order from an index on, after a change at index
+// arrangeChain computes the status and the place of a sender's transactions again, from
+// the index from on. The transaction at the index changed is the last one that has
 // changed.
 func (c *core) arrangeChain(a *account, from, changed int) {
 	if a.short() || a.unfunded { // funding depends on the whole chain
 		from, changed = 0, len(a.txs)
 	}
-	// The transactions before from are up to date. After the index changed, this stops
-	// at the first transaction that keeps its status and order.
+	// After the last change, the computation can stop at the first transaction whose status
+	// and place stay as they are.
 	c.arrangeFrom(a, from, changed)
 	if a.unfunded && !a.short() { // one left on the way
 		c.arrangeFrom(a, 0, len(a.txs))
@@ -32,8 +33,9 @@ func (c *core) arrangeFrom(a *account, from, changed int) {
 			a.line = max(a.line, int32(i)+1)
 		}
 		moved := c.moveTo(e, s)
-		// The transaction has just become able to run, but contains an authorization
-		// that the pool does not accept. It leaves, and a gap opens behind it.
+		// This transaction can run from now on, but it contains an authorization that the pool
+		// does not accept now. It is dropped, which leaves a gap before the sender's later
+		// transactions.
 		if moved && s.status == ready && c.refusesPromotion(a, e) {
 			c.removeAt(a, i)
 			c.emitEvent(Event{Kind: Dropped, Reason: ErrAuthorityReserved}, e)
@@ -82,9 +84,9 @@ func (c *core) seat(a *account, i int, at *position) seat {
 	e := a.txs[i].entry
 	could := at.lowest == ready
 	s := c.standing(a, i, e, at)
-	// The transaction could run now but did not before, and the caps have no room: park
-	// it until there is room. While the base fee changes, every such transaction waits
-	// at first, so that the best of them get the room.
+	// The transaction has just become able to run, but the pool has no room for more such
+	// transactions. It waits, parked, until there is room. While the base fee changes, all of
+	// them wait first, so that the best ones get the room.
 	if could && s.status == ready && !e.fresh && e.counts() != ready && !e.exempt && (c.repricing || !c.fits(e)) {
 		return at.wait(e)
 	}
@@ -94,19 +96,19 @@ func (c *core) seat(a *account, i int, at *position) seat {
 // wait returns the seat of a transaction that waits for room in the pool.
 func (at *position) wait(e *entry) seat {
 	s := seat{status: parked, lead: at.lead, roomless: true}
-	// The sender's later transactions cannot run before this one, so they go to the end
-	// of the order, as in entry.behind.
+	// The later transactions of the sender must wait too. They go to the end of the order,
+	// after all transactions that can run.
 	at.lead, at.lowest = place{0, e.seq}, parked // as entry.behind
 	return s
 }
 
 // standing returns the seat that a transaction has if the pool has room.
 func (c *core) standing(a *account, i int, e *entry, at *position) seat {
-	// No other function decides the status of a transaction. Each call also advances at
-	// to the next transaction of the sender.
+	// The status of a transaction is decided here and in no other function. Each call also
+	// moves at to the sender's next transaction.
 	if e.nonce < a.Nonce {
-		// The nonce is used. The transaction is still in the pool only because a
-		// session has locked it.
+		// The chain has executed this nonce. The transaction is still in the pool only because
+		// a session is building a block with it.
 		return seat{status: ready, lead: noLead}
 	}
 	if at.lowest == queued || e.nonce != at.next {
@@ -116,19 +118,20 @@ func (c *core) standing(a *account, i int, e *entry, at *position) seat {
 		return seat{status: queued, lead: noLead}
 	}
 	at.next++
-	// A locked transaction counts as ready whatever it pays, so that the sender's later
-	// ones do not wait for it.
+	// A session has taken this transaction for its block, so the sender's later ones need not
+	// wait for it, whatever it pays.
 	if e.locked {
 		return seat{status: ready, lead: noLead}
 	}
 	at.lead = at.lead.after(e)
-	// The balance does not cover the transaction, or the account was delegated
-	// (EIP-7702) after the transaction was admitted, and may have only a few. The
-	// lowest rank parks the transaction, and with it the later ones.
+	// The balance does not cover this transaction, or the account has been delegated
+	// (EIP-7702) since and may have only a few transactions. With the lowest rank it is
+	// parked, and so are the sender's later ones.
 	if i >= at.funded || a.Delegated && e.nonce-a.Nonce >= uint64(c.cfg.MaxDelegated) {
 		at.lead = place{0, e.seq}
 	}
-	// The transaction, or one before it, does not pay the base fee and the floor.
+	// This transaction, or an earlier one of the sender, pays less than the base fee or the
+	// floor.
 	if at.lead.rank < c.fees.leastRank() {
 		at.lowest = parked
 	}
@@ -138,8 +141,8 @@ func (c *core) standing(a *account, i int, e *entry, at *position) seat {
 // refusesPromotion reports whether a transaction that can run now contains a forbidden
 // authorization (EIP-7702).
 func (c *core) refusesPromotion(a *account, e *entry) bool {
-	// Admission has just checked a fresh transaction. For an older one, the signers'
-	// accounts may have changed while it could not run.
+	// A new transaction was checked just now. An older one is checked again, because the
+	// accounts that signed its authorizations may have changed while it waited.
 	return !e.fresh && !e.exempt && !e.locked && c.checkAuthorities(a.address, e) != nil
 }
 

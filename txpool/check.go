@@ -207,8 +207,8 @@ func (c *core) checkPlaces(a *account) error {
 			want = at.wait(e)
 		}
 		if c.session != nil && a.locked > 0 {
-			// While a session takes transactions of the sender, the places of the later
-			// ones are out of date: the pool computes them only afterwards.
+			// While a session takes transactions of this sender, the places of the later ones
+			// are not updated, so they cannot be checked now.
 			want.lead = e.lead
 		}
 		have := (seat{e.status, e.lead, e.roomless})

@@ -302,8 +302,8 @@ func (c *Config) Validate() error {
 // lenient returns the rules for transactions that were accepted before.
 func (c *Config) lenient() Config {
 	l := *c
-	// An operator may have lowered these limits since the transaction was accepted.
-	// They do not apply, because an accepted transaction must not be lost.
+	// These limits may have been higher when the transaction was accepted. An accepted
+	// transaction must not be lost, so they do not apply to it.
 	l.MinGasPrice, l.MaxTxSize, l.MaxTxGas = 0, maxTxSize, 0
 	l.accepted = true
 	return l

@@ -120,8 +120,8 @@ const closed = -1
 // cacheAccount remembers the account of a sender without transactions in the pool.
 func (c *core) cacheAccount(a *account) {
 	if len(a.txs) == 0 && !a.stale {
-		// If the sender's next transaction is refused too, the host's state need not be
-		// read again.
+		// The sender may send another transaction soon. If that one is refused too, the host's
+		// state need not be read for it.
 		c.cache.Add(a.address, a.Account)
 	}
 }
@@ -130,8 +130,8 @@ func (c *core) cacheAccount(a *account) {
 func (c *core) touchAccount(a *account, from, to int) {
 	if !a.touched {
 		a.touched, a.from, a.to = true, int32(from), int32(to)
-		// arrangeTouched computes their status and order before the lock is released,
-		// so that several changes to one sender cost one computation.
+		// Only remember the sender here. arrangeTouched computes the order of its transactions
+		// once, before the lock is released, even if they change several times.
 		c.touched = append(c.touched, a)
 		return
 	}
@@ -152,8 +152,8 @@ func (c *core) arrangeTouched() {
 			continue
 		}
 		a.touched = false
-		// Locked transactions at the beginning of a chain are in no index, so start
-		// after them.
+		// Locked transactions are always at the beginning of a sender's list. They have no
+		// place in the order, so the computation starts after them.
 		from := min(max(int(a.from), int(a.ahead)), len(a.txs))
 		if from > 0 && a.txs[from-1].status == queued {
 			from = 0

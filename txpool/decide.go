@@ -22,8 +22,9 @@ type plan struct {
 	runs bool
 	// leaves contains the transactions, of any sender, that must leave.
 	leaves []leaving
-	// returns are unlocked, because the session that took them puts them in no block.
-	// exempts are exempt from the caps from now on.
+	// returns are transactions that a session had locked but did not put into a block; they
+	// are unlocked. exempts are transactions to which the caps of the pool no longer apply, so
+	// that no newcomer can push them out.
 	returns, exempts []*entry
 	// state is the nonce and balance to store in the account, or nil.
 	state *Account
@@ -60,13 +61,13 @@ func (c *core) decide(a *account, e *entry) (plan, error) {
 	if err != nil {
 		return plan{}, err
 	}
-	// A newcomer may close a nonce gap, so that the sender's later transactions could
-	// run. If the sender is delegated, only a few may run at a time, and the others
-	// leave.
+	// The newcomer may close a nonce gap, so that later transactions of the sender could run
+	// too. A delegated sender may have only a few that can run, so the rest leave.
 	if old == nil {
 		leaves = append(leaves, c.findBeyondTurn(a, e)...)
 	}
-	// The sender is at its limit, and its last transaction behind a gap makes room.
+	// The sender has as many transactions as allowed. Its last one, which waits behind a nonce
+	// gap, gives way to the newcomer.
 	if last != nil && !slices.ContainsFunc(leaves, func(l leaving) bool { return l.entry == last }) {
 		leaves = append(leaves, leaving{last, Dropped, ErrSenderLimit})
 	}
@@ -90,8 +91,8 @@ func (c *core) decideReturned(a *account, e *entry) (plan, error) {
 	}
 	// No cap applies, because the pool has accepted the transaction before.
 	p := plan{account: a, index: i, enters: e}
-	// The balance may no longer cover the sender's last transactions. They stay, but
-	// become exempt from the caps.
+	// The transaction comes back and must not be lost, but the balance may not cover all of
+	// the sender's transactions now. The last ones stay in the pool, exempt from its caps.
 	for j := len(a.txs) - 1; j >= 0 && a.Balance.Lt(total); j-- { // the last are not covered
 		if j == i-1 {
 			total.Sub(total, &e.cost)
@@ -111,8 +112,8 @@ func (c *core) checkOwn(a *account, e *entry) (i int, old *entry, err error) {
 	if err := c.checkNonce(a, e); err != nil {
 		return 0, nil, err
 	}
-	// i is the index of the transaction in its sender's chain, and the transaction
-	// there has the same nonce if replaces is true.
+	// i is the position for the transaction in its sender's list. If replaces is true, the
+	// list has a transaction with the same nonce there.
 	i, replaces := a.find(e.nonce)
 	if err := c.checkPrice(e, replaces); err != nil {
 		return 0, nil, err
@@ -188,8 +189,7 @@ func (c *core) checkFunds(a *account, old, e *entry) error {
 	if over {
 		return fmt.Errorf("%w: address %v have %v want more than 2^256-1", ErrInsufficientFunds, a.address, &a.Balance)
 	}
-	// Only one transaction with a nonce can run, so the replaced one costs nothing any
-	// more.
+	// The replaced transaction can no longer run, so the balance need not cover it.
 	if old != nil && a.unsettled(old.nonce) {
 		total.Sub(&total, &old.cost)
 	}
@@ -265,16 +265,16 @@ func (c *core) makeRoom(a *account, i int, old, e *entry, s seat, most int) ([]l
 	case parked:
 		return c.findVictims(c.parked, n, space.fits)
 	}
-	// Transactions with e's status have room, and only the pool as a whole is full.
-	// Transactions that cannot run leave first.
+	// There is room for transactions of this status, but the pool as a whole is full.
+	// Transactions that cannot run give way first.
 	if fit(space.need, space.have, space.limit, usage{}) {
 		leaves := c.findIdle(n, space)
 		if leaves != nil {
 			return leaves, nil
 		}
 	}
-	// A transaction that can pay only the present base fee must not displace one that
-	// can also pay the next.
+	// The base fee may rise with the next block. A transaction that could not pay it must not
+	// push out one that can.
 	n.lead.rank = min(n.lead.rank, c.rankAfterRise(a, i, e))
 	if n.lead.rank < tipless {
 		return nil, fmt.Errorf("%w: %w: it cannot pay the next base fee, which may be %d wei", ErrPoolFull, ErrUnderpriced, c.fees.next())
@@ -298,8 +298,8 @@ func (c *core) findIdle(n newcomer, s space) (leaves []leaving) {
 		}
 		return more()
 	}
-	// First the worst parked transactions leave, then the last transactions behind gaps
-	// of the newest senders.
+	// The worst of the parked transactions give way first. If that is not enough, the newest
+	// senders lose their last transactions behind nonce gaps.
 	c.parked.Descend(func(r ranked) bool { return leave(r.entry) })
 	for i := len(c.list) - 1; i >= 0 && more(); i-- {
 		passed++
@@ -314,8 +314,9 @@ func (c *core) findIdle(n newcomer, s space) (leaves []leaving) {
 	return leaves
 }
 
-// rankAfterRise returns the lowest rank of a newcomer and its ancestors at a raised
-// base fee.
+// rankAfterRise returns what a newcomer is worth to a builder after the highest possible
+// rise of the base fee. Earlier transactions of its sender must run first, so the lowest
+// rank among them counts.
 func (c *core) rankAfterRise(a *account, i int, e *entry) uint64 {
 	// This is as far as the base fee can rise in one block (EIP-1559).
 	base := c.fees.next()
@@ -367,8 +368,8 @@ func (c *core) findVictims(index *btree.BTreeG[ranked], n newcomer, room func(us
 		return nil, fmt.Errorf("%w: %w: maxFeePerGas %d wei, want > %d (base fee %d)", ErrPoolFull, ErrUnderpriced, n.lead.rank, min(best.rank, c.fees.base), c.fees.base)
 	case !enough:
 		return nil, fmt.Errorf("%w: %w: tip %d wei, want ≥ %d", ErrPoolFull, ErrUnderpriced, tipOf(n.lead.rank), addSaturating(tipOf(best.rank), 1))
-	// Each victim pays less per gas. Several of them, or a victim and the replaced
-	// transaction, may still be worth more in total than the newcomer.
+	// The newcomer pays more per gas than each transaction that would leave. Together they may
+	// still pay more in total; then the newcomer is refused.
 	case (len(leaves) > 1 || n.replaces) && !sum.Lt(n.gain):
 		return nil, fmt.Errorf("%w: %w: adds at least %v wei, want > %v to displace %d transactions", ErrPoolFull, ErrUnderpriced, n.gain, sum, len(leaves))
 	}
@@ -401,13 +402,13 @@ func (c *core) decideState(a *account, known Account) plan {
 			p.leaves = append(p.leaves, leaving{e.entry, Dropped, ErrNonceTooLow})
 		}
 	}
-	// Transactions that the balance does not cover leave from the end of the chain on,
-	// so that no gap opens.
+	// The balance no longer covers all transactions. The last ones leave first, so that no
+	// nonce gap opens between the others.
 	for i := len(a.txs) - 1; i >= used && known.Balance.Lt(covered); i-- {
 		e := a.txs[i].entry
 		switch {
-		// A locked transaction stays until its session ends. Exempt ones stay too,
-		// parked until the balance covers them.
+		// A locked transaction stays until its session ends. One that is exempt from the caps
+		// stays too, parked until the balance covers it.
 		case e.locked:
 			continue
 		// Blocks are being reverted, and their transactions may not be lost.
@@ -431,8 +432,8 @@ func (c *core) decideReturn(e *entry, exempt bool) plan {
 	}
 	p.returns = []*entry{e}
 	if exempt || a.short() {
-		// Newcomers have taken its room, or the balance is too low: the caps must not
-		// push it out.
+		// The transaction was accepted before and must stay, although newcomers have taken its
+		// room or the balance is too low. Exempt it from the caps.
 		p.exempts = p.returns
 	}
 	return p

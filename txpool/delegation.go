@@ -89,8 +89,8 @@ func (a *account) applicable() (first, last uint64) {
 	if n > 0 {
 		last = max(last, a.txs[n-1].nonce+1)
 	}
-	// The range is wide: it assumes that the nonce gaps between the transactions are
-	// filled, and that one more transaction arrives.
+	// The range must not be too small. It therefore assumes that all nonce gaps are filled,
+	// and that one more transaction arrives.
 	return a.Nonce, addSaturating(last, 1)
 }
 
@@ -104,8 +104,8 @@ func (c *core) throttled(a *account) bool {
 	if len(nonces) == 0 {
 		return false
 	}
-	// A transaction in the pool may delegate the account soon, if one of its
-	// authorizations has a nonce in this range.
+	// An authorization in this range of nonces could apply as soon as its transaction is in a
+	// block, and would then delegate the account.
 	first, last := a.applicable()
 	if last-first < uint64(len(nonces)) {
 		for n := range last - first + 1 {
@@ -134,8 +134,8 @@ func (c *core) checkDelegated(a *account, e *entry) error {
 	if have >= c.cfg.MaxDelegated {
 		return fmt.Errorf("%w: address %v has %d, limit %d", ErrDelegatedLimit, a.address, have, c.cfg.MaxDelegated)
 	}
-	// A transaction behind a nonce gap would not count, and could run once the gap is
-	// closed.
+	// Only transactions without a nonce gap count against the limit. One behind a gap would
+	// not count, and could still run when the gap is closed.
 	if e.nonce != a.next() {
 		return fmt.Errorf("%w: address %v, tx: %d next: %d", ErrDelegatedGap, a.address, e.nonce, a.next())
 	}
@@ -149,9 +149,9 @@ func (c *core) findBeyondTurn(a *account, e *entry) (all []leaving) {
 		return nil
 	}
 	for _, l := range a.txs[a.line:] {
-		// The transaction was admitted before the sender was delegated. The newcomer e
-		// could close the gap before it, and it would then run beyond the sender's
-		// limit.
+		// This transaction waits behind a nonce gap since before the delegation. If the
+		// newcomer e closes the gap, it could run although the limit is reached, so it must
+		// leave.
 		if l.nonce-a.Nonce >= uint64(c.cfg.MaxDelegated) && !l.locked && !l.exempt {
 			all = append(all, leaving{l.entry, Dropped, ErrDelegatedGap})
 		}

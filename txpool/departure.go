@@ -54,8 +54,8 @@ const maxReason = 256
 func rememberReason(err error) error {
 	kind := labelOf(err).err
 	if kind != nil && err == kind {
-		// Most errors are plain errors of this package. They need no copy, so that an
-		// eviction allocates nothing.
+		// Most errors are the plain errors of this package. Keeping them as they are saves a
+		// copy for each evicted transaction.
 		return err
 	}
 	text := err.Error()

@@ -147,8 +147,8 @@ func (p place) after(e *entry) place {
 // behind returns the earliest place that the sender's next transaction can have.
 func (e *entry) behind() place {
 	if e.roomless {
-		// While this transaction waits for room, the next one cannot run either, so its
-		// place is after all others.
+		// This transaction waits for room in the pool. The sender's next one cannot run before
+		// it, so its place is behind all others.
 		return place{0, e.seq}
 	}
 	return e.lead

@@ -68,8 +68,8 @@ func tipOf(rank uint64) uint64 { return max(rank, tipless) - tipless }
 
 // price returns what a transaction pays per gas at the present base fee.
 func (f *fees) price(e *entry) uint64 {
-	// The rank of the transaction must be up to date. Below tipless, the fee cap is
-	// below the base fee.
+	// A rank below tipless is the fee cap of a transaction that does not pay the present base
+	// fee. It pays its fee cap at most.
 	if e.rank < tipless {
 		return e.feeCap
 	}
@@ -78,15 +78,16 @@ func (f *fees) price(e *entry) uint64 {
 
 // leastRank returns the lowest rank with which a transaction can run.
 func (f *fees) leastRank() uint64 {
-	// Such a transaction pays only the base fee, or the floor if that is higher.
+	// A transaction with this rank pays exactly the base fee or the floor, whichever is
+	// higher.
 	return tipless + min(f.floor-min(f.floor, f.base), tipless-2)
 }
 
 // surge returns how much the price for newcomers exceeds the floor, in per mille.
 func (f *fees) surge() uint64 {
 	over := f.occupancy - min(f.occupancy, surgeThreshold)
-	// The factor is 1,000, which means the floor itself, unless the pool is nearly
-	// full.
+	// Unless the pool is nearly full, the factor is 1,000 per mille, and newcomers pay only
+	// the floor.
 	return perMille + f.cfg.SurgeSlope*over/perMille
 }
 
@@ -139,8 +140,7 @@ func (f *fees) addBlock(median uint64) {
 func approach(average, target, weight uint64) uint64 {
 	up, down := target-min(target, average), average-min(target, average)
 	if up+down <= max(target/perMille, (perMille+weight-1)/weight) {
-		// The two are so close that rounding would keep the average from ever reaching
-		// the target.
+		// Rounding would keep the average from ever reaching a target that is so close.
 		return target
 	}
 	return average + scale(up, weight, perMille) - scale(down, weight, perMille)

@@ -71,14 +71,14 @@ func (p *Pool) setAside(batch []candidate) {
 			switch {
 			case t.err == nil:
 				c.aside.letGo(hash)
-			// The pool has the transaction, for example because its sender sent it
-			// again. From now on no newcomer pushes it out.
+			// The pool has this transaction already, for example because its sender has sent it
+			// again. It was accepted before, so from now on no newcomer may push it out.
 			case errors.Is(t.err, ErrAlreadyKnown):
 				e := c.all[hash]
 				if e != nil {
 					c.applyPlan(plan{account: e.account, exempts: []*entry{e}})
 				}
-			// The transaction was held aside before, and the pool gives it up: it can
+			// The pool had kept this transaction to try it again, and gives up now: it can
 			// never be admitted, or its lifetime is over.
 			case held != nil && (isFinal(t.err) || expired):
 				c.aside.letGo(hash)
@@ -89,8 +89,8 @@ func (p *Pool) setAside(batch []candidate) {
 				departs := t.endEvent(c.now)
 				c.recordDeparture(departs.departure(c.now))
 				c.displaced = append(c.displaced, Displaced{Tx: t.tx, Err: t.err})
-			// The transaction may be admitted later, so it is held aside until then.
-			// Reset or Restore reports this to its caller.
+			// The transaction cannot be admitted now, but perhaps later. Keep it, and tell the
+			// caller of Reset or Restore.
 			default:
 				o := t.origin
 				o.at, o.exempt, o.held, o.err = min(o.at, c.now), true, true, t.err
@@ -178,8 +178,8 @@ func (c *core) expireSender(a *account, now int64) {
 	followed := false // a later transaction without a gap stays
 	for i := len(a.txs) - 1; i >= 0; i-- {
 		e := a.txs[i].entry
-		// An expired transaction stays while a later one that follows without a gap
-		// stays: the later one may have displaced others, and could not run without it.
+		// A later transaction of the sender needs this one in order to run, and stays. It may
+		// have pushed out others, so it must not lose its predecessor.
 		if !e.locked && now-e.at >= lifetime && !followed {
 			p.leaves = append(p.leaves, leaving{e, Dropped, ErrExpired})
 			p.index = i

@@ -58,13 +58,13 @@ func (s *Session) considerEntry(e *entry) {
 	address := e.account.address
 	t := s.senders[address]
 	switch {
-	// The session visits the transactions in order, and has not reached this one yet:
-	// it will find the transaction there.
+	// The session visits all transactions in order, and has not come to this one yet. It will
+	// find the transaction by itself.
 	case t == nil && s.misses < maxMisses && !s.walk.passed(e):
 		return
 	case t == nil || t.unfit:
-		// The session has passed this sender, or skipped it because its next
-		// transaction did not fit. The next transaction may fit now.
+		// The session has already passed this sender, or has skipped it because its next
+		// transaction was too large. With the change, there may be one that fits.
 		next := e.account.head()
 		if next == nil || s.spent() || !s.fits(next) {
 			return
@@ -85,15 +85,15 @@ func (s *Session) considerEntry(e *entry) {
 // forgetSender deletes a session's data about a sender that has left the pool.
 func (s *Session) forgetSender(address common.Address) {
 	t := s.senders[address]
-	// The session still needs the data of a sender of which it has taken transactions.
+	// The session has taken transactions of this sender, and still needs to know which ones.
 	if t == nil || t.took {
 		return
 	}
 	if t.index != absent {
 		heap.Remove(&s.heads, t.index)
 	}
-	// Otherwise, a session that is open for a long time would need more memory with
-	// each newcomer.
+	// Without this, a session that stays open for long would need more memory with each new
+	// sender.
 	delete(s.senders, address)
 }
 
@@ -133,12 +133,11 @@ func (s *Session) popHead(c *core) (*entry, *turn) {
 	}
 	e := t.entry
 	if t.place != noLead && !e.gone && e.account.head() == e {
-		// The stored place is still right, so do not compute it again: if the host's
-		// score differed from call to call, the session could run forever.
+		// The place is up to date, so the host's score is not computed again. A score that
+		// changes from call to call could otherwise make the session run forever.
 		return e, t
 	}
-	// The sender has another next transaction by now, or its place has changed: put the
-	// sender back at its present place.
+	// The sender has another next transaction now, or its place has changed. Sort it in again.
 	a := c.accounts[t.address]
 	if a != nil {
 		s.pushHead(c, t, a.head())
@@ -251,8 +250,8 @@ func (c *core) newWalk() walk {
 	if c.cfg.Score == nil { // the order of core.ready
 		return walk{index: c.ready}
 	}
-	// With Config.Score the walk is a heap of all senders. A block takes transactions
-	// from only a few of them, so sorting all would take longer.
+	// With Config.Score there is no sorted index. A heap of all senders is cheaper than
+	// sorting, because a block takes transactions of only a few of them.
 	rest := make(ranking, 0, len(c.list))
 	for _, a := range c.list {
 		e := a.head()
@@ -266,8 +265,8 @@ func (c *core) newWalk() walk {
 
 // passed reports whether the walk has gone past the present position of a transaction.
 func (w *walk) passed(e *entry) bool {
-	// If so, the session must consider the transaction itself, because the walk will
-	// not visit it.
+	// The walk never goes back. If it has passed this position, the session must consider the
+	// transaction itself.
 	return w.ended || w.index == nil || w.at.entry != nil && before(e.ranked(e.lead), w.at)
 }
 
@@ -350,8 +349,8 @@ func (s *Snapshot) yieldInOrder(yield func(*entry) bool) {
 		s.index.Ascend(func(r ranked) bool { return yield(r.entry) })
 		return
 	}
-	// With Config.Score, yield the best of the senders' next transactions each time, so
-	// that those of one sender stay in nonce order.
+	// With Config.Score, yield the best among the next transactions of all senders, again and
+	// again. The transactions of one sender then stay in the order of their nonces.
 	rest := make(map[*account][]*entry)
 	s.index.Ascend(func(r ranked) bool {
 		rest[r.entry.account] = append(rest[r.entry.account], r.entry)

@@ -92,8 +92,9 @@ func (p *Pool) Reset(head Head) []Displaced {
 // endHead is the last step of Reset, and returns its result.
 func (p *Pool) endHead() []Displaced {
 	p.changeCore(func(c *core) {
-		// No more transactions come back that could close nonce gaps, so the caps apply
-		// to transactions behind gaps again.
+		// All transactions of the reverted blocks are back. During the call, transactions
+		// behind nonce gaps were kept, because these could have closed the gaps; now the caps
+		// apply to them again.
 		c.patient, c.keeping = false, false
 	})
 	return p.takeDisplaced()
@@ -106,8 +107,8 @@ func (p *Pool) takeDisplaced() []Displaced {
 	displaced := p.core.displaced
 	p.core.displaced = nil
 	return slices.DeleteFunc(displaced, func(d Displaced) bool {
-		// A transaction that is no longer held aside has been admitted, or dropped. If
-		// it was dropped, the list has a second entry with the final reason.
+		// The transaction was kept to be tried again, and the outcome is known now: it was
+		// admitted, or a second entry of the list has the final reason.
 		return d.Held && p.core.aside.txs[d.Tx.Hash()] == nil
 	})
 }
@@ -184,8 +185,8 @@ func (c *core) includeTransaction(tx *types.Transaction) {
 	a := e.account
 	c.removeAt(a, a.indexOf(e))
 	used := a.Nonce
-	// The host's state shows the block, so this nonce and all lower ones of the sender
-	// are used. Other transactions with these nonces leave too.
+	// The chain has executed this nonce, so the nonces up to it are used. Other transactions
+	// of the sender with such a nonce leave the pool too.
 	a.Nonce = max(a.Nonce, e.nonce+1)
 	if e.private {
 		c.privately.remember(hash, struct{}{}, c.now)
@@ -314,8 +315,7 @@ func (c *core) repriceSender(a *account) {
 		moved = moved || rank != e.rank
 		e.rank = rank
 	}
-	// Usually all transactions pay the same tip as before, and their order does not
-	// change.
+	// If all ranks are as before, which is usual, the order need not be computed again.
 	if moved {
 		c.arrangeAll(a)
 	}

@@ -139,8 +139,8 @@ func (p *Pool) endRestore(batch []candidate) {
 	for i := range batch {
 		t := &batch[i]
 		if t.err == nil && !t.entry.gone && !t.origin.exempt {
-			// During the restoration all transactions were exempt from the caps, so
-			// that none could be refused.
+			// While the pool was restored, no cap applied, so that no transaction was refused.
+			// Now the caps apply again to this one.
 			p.core.applyCaps(t.entry)
 		}
 	}
@@ -318,8 +318,9 @@ func (h *history) origins() []*past {
 		switch {
 		case a.held == b.held:
 			return cmp.Compare(a.order, b.order)
-		// Transactions that were held aside come last. The sender may have sent another
-		// one with the same nonce, which was admitted and must get the nonce again.
+		// A transaction that was held aside comes after all admitted ones. One of these may
+		// have the same nonce, because its sender has sent it in the meantime, and it must keep
+		// the nonce.
 		case a.held:
 			return 1
 		}

@@ -151,8 +151,8 @@ func (s *Session) stopTaking(c *core) {
 	for e := range s.members {
 		a := e.account
 		if int(a.ahead) < len(a.txs) {
-			// The sender has later transactions. Their places were not updated while
-			// the session took transactions of the sender, so they are computed now.
+			// The places of the sender's later transactions were left alone while the session
+			// took the first ones. Compute them now.
 			c.touchAccount(a, int(a.ahead), int(a.ahead))
 		}
 	}
@@ -273,8 +273,8 @@ func (c *core) endSession(s *Session) {
 	s.current = nil
 	s.stopTaking(c)
 	for e := range s.members {
-		// The transactions were in no block, so the caps apply to them as before,
-		// unless newcomers have taken their room.
+		// No block contains these transactions, so the caps apply to them as before, except if
+		// newcomers have taken their room.
 		c.applyPlan(c.decideReturn(e, !c.fits(e)))
 	}
 	c.session = nil
@@ -307,8 +307,8 @@ func (s *Session) pickNext(c *core) (e *entry, unread bool) {
 			continue
 		}
 		if !t.read {
-			// The sender's account must be read first. Nothing is locked until the
-			// caller has read it and calls pickNext again.
+			// The balance and the nonce of the sender must be read first. The caller reads them
+			// without the lock and then calls pickNext again.
 			s.pushHead(c, t, e)
 			return e, true
 		}
@@ -334,8 +334,8 @@ func (c *core) rejectEntry(e *entry, reason error) {
 		reason = ErrQuarantined
 	}
 	if e.locked && !c.session.over {
-		// The session takes no more transactions of the sender: a new one with the same
-		// nonce would come too late in the block.
+		// The session takes no more transactions of this sender, because the failed nonce is
+		// missing in the block.
 		c.session.putAside(e)
 	}
 	c.failed.remember(e.hash(), struct{}{}, c.now)

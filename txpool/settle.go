@@ -77,8 +77,8 @@ func (c *core) findWorst(indexes ...*btree.BTreeG[ranked]) *entry {
 func (c *core) planNextIn() (plan, bool) {
 	var waiting []ranked // the best of each class
 	least := c.fees.leastRank()
-	// Only the best of each size class is considered, so a transaction may wait
-	// although there is room for it. That happens only while a better one of at most
+	// Only the best transaction of each size is considered, which keeps the cost low. Another
+	// one may therefore wait although it would fit, but only while a better one of at most
 	// twice its size waits too.
 	for _, class := range c.roomless {
 		r, there := class.Min()
@@ -92,8 +92,8 @@ func (c *core) planNextIn() (plan, bool) {
 			return planPromotion(r.entry, nil), true
 		}
 	}
-	// None fits into free room: the best that may displace others, by the rules for
-	// newcomers, comes in.
+	// No waiting transaction fits into the free room. The best one may push out others under
+	// the same rules as a newcomer.
 	for _, r := range waiting {
 		a := r.entry.account
 		victims, err := c.makeRoom(a, a.indexOf(r.entry), nil, r.entry, seat{status: ready, lead: r.place}, maxDisplacedByWaiting)
@@ -127,8 +127,8 @@ func (c *core) liftParked() bool {
 func (c *core) shrinkQueue() bool {
 	sender, some := c.queue.index.Min()
 	if some {
-		// It is the last transaction of the sender that has the most transactions
-		// behind gaps.
+		// Drop the last transaction of the sender that has the most transactions behind nonce
+		// gaps.
 		c.applyPlan(planDrop(sender.lastGapped(0), ErrPoolFull))
 	}
 	return some

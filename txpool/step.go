@@ -79,8 +79,8 @@ func forEach(n, most int, slow time.Duration, f func(int)) {
 	began := time.Now()
 	for i := range n {
 		if i == 1 && time.Since(began) > slow {
-			// The first call was slow. Fast calls stay on this goroutine, because
-			// others would cost more than they save.
+			// The first call was slow, so run the others at the same time. Fast calls stay on
+			// one goroutine, because starting others would cost more than it saves.
 			runConcurrently(1, n, most, f)
 			return
 		}

@@ -82,8 +82,8 @@ type heads struct {
 
 // begin records a peer's handshake.
 func (h *heads) begin(theirs handshake) {
-	// After a second handshake on another stream, the leaves that the peer has
-	// announced before stay.
+	// The peer may have sent a handshake on another stream before. The heads that it has
+	// announced since then stay valid.
 	if !h.known {
 		*h = heads{known: true, leaves: make(map[jamq.HeaderHash]jamq.Slot)}
 	}
@@ -106,8 +106,8 @@ func (h *heads) add(l leaf, parent jamq.HeaderHash, final leaf) {
 // trim removes leaves that are too old or too many.
 func (h *heads) trim() {
 	maps.DeleteFunc(h.leaves, func(_ jamq.HeaderHash, slot jamq.Slot) bool { return slot < h.final.slot })
-	// Many are removed at once, because sorting all leaves at each announcement would
-	// be slow.
+	// Sorting all heads at each announcement would be slow. So nothing is removed before there
+	// are twice as many as wanted.
 	if len(h.leaves) <= 2*maxLeaves {
 		return
 	}
@@ -138,8 +138,8 @@ func (c *Client) keepListening(p *peer, conn *quic.Conn) {
 		p.mu.Lock()
 		listening := p.ups[conn] > 0
 		p.mu.Unlock()
-		// Neither side has a stream, so open one. If the peer refuses it, the
-		// connection stays, because the peer may still accept packages.
+		// The peer has opened no stream for announcements, so the client opens one. If the peer
+		// refuses it, the connection stays, because the peer may still accept packages.
 		if !listening {
 			if stream, err := conn.OpenStreamSync(c.ctx); err == nil {
 				if _, err = stream.Write([]byte{byte(blockAnnouncement)}); err == nil {
@@ -249,8 +249,8 @@ func (c *Client) wake() {
 	}
 }
 
-// forget removes an announced block from the peer's heads, because the feed cannot ever
-// deliver the block.
+// forget drops a head that a peer has announced, because the feed can never deliver this
+// block, so that the feed does not try again.
 func (p *peer) forget(l leaf) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -260,11 +260,10 @@ func (p *peer) forget(l leaf) {
 	}
 }
 
-// announced returns the peer's final block and the heads of its forks, if they are
-// known.
+// announced returns the newest final block and the heads that a peer has announced. known
+// is false if the peer is not connected or has announced nothing yet.
 func (p *peer) announced() (final leaf, leaves []leaf, known bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	// They are unknown while the peer is not connected or has not sent its handshake.
 	return p.heads.final, p.heads.sorted(), p.heads.known && p.conn != nil && p.conn.Context().Err() == nil
 }

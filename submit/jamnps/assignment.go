@@ -50,16 +50,16 @@ const (
 
 // newAssignment computes the assignment from the entropy and the active validators.
 func newAssignment(c *codec.Codec, slot jamq.Slot, entropy, validators []byte) (*assignment, error) {
-	// entropy is C(6) and validators is C(8) in the state after the block of the slot.
-	// The assignment is valid in the epoch of that slot.
+	// Both arguments are parts of the state after the block of the slot: entropy is C(6), and
+	// validators is C(8). The assignment holds for the epoch of the slot.
 	spec := c.Spec()
 	if len(entropy) != entropySize {
 		return nil, fmt.Errorf("%w: entropy of %d bytes, want %d", ErrMalformed, len(entropy), entropySize)
 	}
 	cores, n := spec.Cores, spec.Validators
 	if c.Version() >= codec.V080 {
-		// From this version on, the number of validators can change. The number of active
-		// cores is a third of it.
+		// From Gray Paper 0.8.0 on, the set of validators begins with their number, and a third
+		// of that number is the number of active cores.
 		count, _, err := countValidators(validators)
 		if err != nil {
 			return nil, fmt.Errorf("active validators: %w", err)
@@ -144,9 +144,9 @@ func (f *Feed) readAssignment(ctx context.Context) (*assignment, error) {
 	if newest.Parent == nil {
 		return nil, fmt.Errorf("%w: no block after %s was delivered", ErrNoState, newest.Hash)
 	}
-	// The header of the best block has the state root after its parent, which verifies
-	// the answers of the peers. Peers that do not know the request for state (CE 129)
-	// are skipped.
+	// The state root in the header of the best block is that after its parent, so the feed can
+	// verify what peers answer about the parent. Peers that do not know the request for state
+	// (CE 129) are skipped.
 	at := newest.Parent
 	entropy, err := f.chapter(ctx, at.Hash, newest.Note.root, entropyChapter, sparing)
 	if err != nil {
@@ -200,8 +200,8 @@ func (f *Feed) chapter(ctx context.Context, block jamq.HeaderHash, root common.H
 	key := statetrie.ChapterKey(chapter)
 	return anyPeer(f.client, nil, func(peer int) ([]byte, error) {
 		p := f.client.peers[peer]
-		// Nodes that do not know the request for state close the connection at each
-		// one.
+		// Some nodes do not know the request for state and close the connection instead of
+		// refusing it. After some tries they are no longer asked.
 		if int(p.stateDrops.Load()) >= drops {
 			return nil, fmt.Errorf("%w: %s closes the connection at requests of the state", ErrRefused, p.Addr)
 		}

@@ -32,8 +32,8 @@ type backing map[jamq.HeaderHash][]int
 func (b backing) announce(n *node, peer, enough int) {
 	for ; n != nil; n = n.Parent {
 		by, alone := b[n.Hash]
-		// Enough peers have announced this block, or the peer has announced it before.
-		// The same is then true of all its ancestors.
+		// Enough peers have announced this block, or this peer has announced it before. In both
+		// cases the same holds for its ancestors, so the walk ends here.
 		if !alone || slices.Contains(by, peer) {
 			return
 		}
@@ -66,8 +66,8 @@ func (b backing) caused(peer int) (n int) {
 // enoughPeers returns how many peers must announce a block that counts against no
 // share.
 func (f *Feed) enoughPeers() int {
-	// The host checks finality itself, so that one peer may be enough to make a block
-	// final. It must not be enough to fill the queue with invented blocks.
+	// The host verifies finality itself, so a single peer may be enough to make a block final.
+	// A single peer must not, however, be able to fill the queue with invented blocks.
 	if f.cfg.CheckFinal != nil && f.cfg.FollowPeers > 1 {
 		return max(f.cfg.FinalPeers, 2)
 	}
@@ -83,8 +83,8 @@ func (f *Feed) isProved(ctx context.Context, final jamq.HeaderHash) bool {
 // backed records that a peer has announced a delivered block.
 func (f *Feed) backed(n *node, p *peer) { f.backing.announce(n, p.index, f.enoughPeers()) }
 
-// room returns an error if delivering a branch would exceed the peer's share of the
-// queue.
+// room returns an error if the queue would then hold too many blocks that only this peer
+// has announced.
 func (f *Feed) room(path []mark, p *peer) error {
 	if f.enoughPeers() == 1 {
 		return nil
@@ -110,8 +110,8 @@ func (f *Feed) known(path []mark, p *peer) int {
 		for _, l := range leaves {
 			heads[l.hash] = true
 		}
-		// path begins with the newest block. The other peer has announced this block of
-		// the path and all older ones.
+		// path begins with the newest block. The first block in it that is one of the other
+		// peer's heads was announced by that peer, and so were all older ones.
 		newest := slices.IndexFunc(path, func(at mark) bool { return heads[at.hash] })
 		if newest < 0 {
 			newest = len(path)
@@ -126,7 +126,8 @@ func (f *Feed) known(path []mark, p *peer) int {
 	return reach[len(reach)-enough]
 }
 
-// forgetBacking removes the entries of blocks that take no room in the queue any more.
+// forgetBacking drops what is known about blocks that are final or on an abandoned fork,
+// because the queue no longer holds them.
 func (f *Feed) forgetBacking() {
 	for hash := range f.backing {
 		// The block is final, or on a fork that was abandoned.

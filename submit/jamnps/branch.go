@@ -122,8 +122,8 @@ func (all *branches) keep(br *branch, most int) {
 	all.forget(br)
 	room := most - br.size
 	for _, other := range *all {
-		// All branches together may keep most bytes of blocks in memory. The others
-		// give way to the new one.
+		// All unfinished branches of a peer share a limit of memory. The older ones drop their
+		// fetched blocks, so that the new one has room.
 		if other.size > room {
 			other.held, other.size = nil, 0
 		}
@@ -145,12 +145,12 @@ func (all *branches) forget(br *branch) {
 // delivered ones.
 func (f *Feed) fetchBranch(ctx context.Context, now *turn, head leaf) (*branch, error) {
 	br := &branch{next: head.hash, most: blocksPerRequest}
-	// If this fails, the branch stays among the unfinished ones, and the next call that
-	// reaches it continues at its oldest block.
+	// If the connection fails in the middle, the part that was fetched is kept, and a later
+	// call continues there.
 	err := f.extend(ctx, now, br)
 	switch {
-	// The branch can never be delivered, because it is longer than FeedConfig.MaxGap or
-	// lacks the finalized block.
+	// The queue can never take this branch: it is longer than FeedConfig.MaxGap, or it does
+	// not contain the finalized block.
 	case errors.Is(err, feed.ErrApart):
 		f.unfinished[now.peer.index].forget(br)
 	case err == nil && !f.tree.Get(br.next).Descends(f.tree.Finalized()):
@@ -199,7 +199,8 @@ func (f *Feed) extend(ctx context.Context, now *turn, br *branch) error {
 	return nil
 }
 
-// refill fetches the oldest blocks of a branch again if none of them are in memory.
+// refill fetches the next blocks of a long branch a second time, because their bodies were
+// dropped to save memory.
 func (f *Feed) refill(ctx context.Context, now *turn, br *branch) error {
 	for len(br.held) == 0 {
 		held, err := f.fetchAgain(ctx, now, br)
@@ -209,8 +210,8 @@ func (f *Feed) refill(ctx context.Context, now *turn, br *branch) error {
 			br.grow()
 			return nil
 		}
-		// The next attempts request fewer blocks, also after another failure, so that
-		// even a slow peer delivers all blocks in the end.
+		// Ask for fewer blocks from now on, whatever the failure was. Even a slow peer then
+		// delivers all blocks in the end.
 		if smaller := br.shrink(); !smaller || !errors.Is(err, ErrTooLarge) {
 			return err
 		}
@@ -218,8 +219,8 @@ func (f *Feed) refill(ctx context.Context, now *turn, br *branch) error {
 	return nil
 }
 
-// fetchAgain fetches the oldest blocks of br a second time: as many as fit into one
-// request and into memory.
+// fetchAgain fetches the oldest blocks of a branch, whose hashes are known but whose
+// bodies were dropped. It fetches as many as fit into one request and into memory.
 func (f *Feed) fetchAgain(ctx context.Context, now *turn, br *branch) (blocks []codec.Effect, err error) {
 	first := len(br.path) - 1
 	size := br.path[first].size
@@ -237,7 +238,8 @@ func (f *Feed) fetchAgain(ctx context.Context, now *turn, br *branch) (blocks []
 	return blocks, nil
 }
 
-// request requests a block and some of its ancestors, from the peer of the turn first.
+// request fetches a block and some of its ancestors. It asks the peer that has announced
+// the block first, and then the others.
 func (f *Feed) request(ctx context.Context, now *turn, from jamq.HeaderHash, most int) ([]codec.Effect, error) {
 	if err := now.checkPace(); err != nil {
 		return nil, err
@@ -245,8 +247,8 @@ func (f *Feed) request(ctx context.Context, now *turn, from jamq.HeaderHash, mos
 	begun := time.Now()
 	blocks, err := anyPeer(f.client, now.peer, func(peer int) ([]codec.Effect, error) { return f.fetchSome(ctx, peer, from, most) })
 	took := time.Since(begun)
-	// Other peers may have answered. The time counts against the peer of the turn,
-	// which has announced the blocks.
+	// Even if another peer has answered, the time counts against the peer whose announcement
+	// made the feed fetch the blocks.
 	now.took += took
 	f.loop.NoteAnswer(took)
 	if err != nil {

@@ -25,12 +25,13 @@ func (f *Feed) lacksFinal() bool {
 	return lacking >= f.cfg.FinalPeers
 }
 
-// loseFinal records that a peer's final block is out of reach or on another chain.
+// loseFinal is called if the feed cannot reach the block that a peer calls final, because
+// it is too far away or on another chain.
 func (f *Feed) loseFinal(p *peer, err error) error {
 	f.lost[p.index] = fmt.Errorf("peer %s: %w", p.Addr, err)
 	f.loop.NoteContradiction(f.lost[p.index])
-	// checkFinality waits before it gives up, except if the block is out of reach and
-	// too few other peers are left to make a block final.
+	// Usually checkFinality waits some slots before it gives up. It need not wait if the block
+	// is too far away and the remaining peers are too few to make any block final.
 	if n := len(f.lost); errors.Is(err, feed.ErrExcludes) || n < f.cfg.FinalPeers || f.cfg.FollowPeers-n >= f.cfg.FinalPeers {
 		return nil
 	}
@@ -40,8 +41,8 @@ func (f *Feed) loseFinal(p *peer, err error) error {
 // findFinal withdraws loseFinal, because the peer's final block is in reach again.
 func (f *Feed) findFinal(p *peer) { delete(f.lost, p.index) }
 
-// goesBack reports whether a peer's final block is older than an earlier one of the
-// peer.
+// goesBack reports whether a peer now calls an older block final than before, which an
+// honest node never does unless it has restarted.
 func (f *Feed) goesBack(p *peer, final leaf) bool {
 	if n := f.tree.Get(final.hash); n != nil {
 		final.slot = n.Slot
@@ -79,8 +80,8 @@ func (f *Feed) finalize(ctx context.Context, to submit.ChainSink) error {
 	for _, p := range f.peers() {
 		final, _, known := p.announced()
 		n := f.tree.Get(final.hash)
-		// The sink had no room for the final block of the peer. Its newest delivered
-		// ancestor is final too, and makes room if it is reported.
+		// The queue was too full to take the block that this peer calls final. Its newest
+		// ancestor in the queue is final too, and reporting that makes room.
 		if below := f.beneath[p.index]; n == nil && below != nil {
 			n = f.tree.Get(below.Hash)
 		}
@@ -100,8 +101,8 @@ func (f *Feed) finalize(ctx context.Context, to submit.ChainSink) error {
 			continue
 		}
 		if f.cfg.CheckFinal != nil {
-			// A peer with an invented final block must not delay the others, so the
-			// next lower block is checked after a refusal.
+			// If the host refuses this block, check the next lower one that peers call final. A
+			// peer that invents a final block therefore does not delay finality.
 			if err := f.cfg.CheckFinal(ctx, candidate.Hash); err != nil {
 				slices.Sort(by)
 				failed = errors.Join(failed, fmt.Errorf("block %s of slot %d is called final by %v, and that is not proved: %w", candidate.Hash, candidate.Slot, by, err))

@@ -73,8 +73,8 @@ func (f *Feed) keepConnected(ctx context.Context, p *peer) {
 	again := time.NewTicker(f.client.cfg.RetryAfter)
 	defer again.Stop()
 	for {
-		// This runs in the background, so that a peer out of reach does not delay the
-		// announcements of others.
+		// Each peer is connected on a separate goroutine, so that a peer that cannot be reached
+		// delays no other.
 		if _, err := f.client.connect(ctx, p); err != nil {
 			f.log.Debug("peer not reached", "err", err)
 		}
@@ -342,8 +342,8 @@ func (f *Feed) verify(b *codec.Block, want jamq.HeaderHash) (codec.Effect, error
 	if err := headers.CheckAhead(f.clock, time.Now(), out.Block.Slot); err != nil {
 		return codec.Effect{}, fmt.Errorf("%w: block %s: %w", ErrMalformed, want, err)
 	}
-	// If the sink refused an invalid block, Follow would end. The block is therefore
-	// validated first.
+	// The sink would refuse an invalid block, and Follow would end. So an invalid block is
+	// refused here, as a fault of the peer.
 	spec := c.Spec()
 	if err := out.Block.Validate(&spec); err != nil {
 		return codec.Effect{}, fmt.Errorf("%w: %w", ErrMalformed, err)
@@ -357,8 +357,8 @@ func (f *Feed) fetchAncestors(ctx context.Context, from *peer) {
 	blocks, err := anyPeer(f.client, from, func(peer int) ([]codec.Effect, error) {
 		return f.fetchSome(ctx, peer, root, f.cfg.RecentHistory+2)
 	})
-	// It is no error if the peers no longer have these blocks, or if the chain begins
-	// at the root. If no peer has answered, the next call tries again.
+	// No peer needs to have these blocks: they may be too old, or the chain may begin at the
+	// root. Only if no peer has answered, the next call asks again.
 	f.rooted = err == nil || errors.Is(err, ErrRefused)
 	f.mu.Lock()
 	defer f.mu.Unlock()

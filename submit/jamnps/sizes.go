@@ -27,8 +27,9 @@ func (f *Feed) sizesAfter(ctx context.Context, n *node, root common.Hash) (codec
 	}
 	sizes, noState := f.sizesInState(ctx, n.Hash, root)
 	if noState == nil {
-		// They are not remembered for the block, because a peer may have invented the
-		// child whose header has the state root. Such a child misleads only its own fork.
+		// The sizes are not stored with the block. The state root that verifies them comes from
+		// the header of a child that a peer may have invented, and such a child must mislead
+		// only its own fork.
 		return sizes, nil
 	}
 	sizes, noHeaders := f.sizesInHeaders(ctx, n.Hash)

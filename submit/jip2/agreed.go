@@ -49,8 +49,8 @@ func agreed(ctx context.Context, note func(error), moves bool, ask func(context.
 		// If two blocks have two answers each, the newer block counts.
 		if named := newest(votes, 2); len(named) > 0 {
 			for _, b := range newest(votes, 1) {
-				// Two different answers about a head (moves) can both be true,
-				// unless they have the same hash or the same slot.
+				// Honest answers about a head differ if the head moves in between (moves). They
+				// contradict each other only if the hash or the slot is the same.
 				if a := named[0]; a != b && (!moves || a.HeaderHash == b.HeaderHash || a.Slot == b.Slot) {
 					note(contradiction(a, b))
 				}
@@ -60,7 +60,8 @@ func agreed(ctx context.Context, note func(error), moves bool, ask func(context.
 	}
 	named := newest(votes, 1)
 	if first := named[0]; len(named) == 1 {
-		// This does not wrap the node's Error, which would mean that a block has no parent.
+		// The returned error must not wrap the error of the node, because the caller would read
+		// it as "the block has no parent".
 		return first, fmt.Errorf("%w: only one of %d answers names block %s of slot %d, and the others are errors: %v", submit.ErrContradiction,
 			2*mostRounds, jamq.HeaderHash(first.HeaderHash), first.Slot, refused)
 	}

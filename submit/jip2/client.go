@@ -199,9 +199,9 @@ func (c *Client) resubscribe(conn *conn, again []*stream) {
 		if err != nil {
 			c.renewing.Do(func() { c.log.Warn("cannot renew a subscription", "method", s.method, "err", err) })
 		}
-		// The node may refuse a subscription, for example because it limits their
-		// number. The reader receives the error, and the connection stays for the
-		// other subscriptions.
+		// The node refuses this subscription, for example because it allows only a few. The
+		// reader receives the error. The connection stays, because the other subscriptions need
+		// it.
 		if refused := new(Error); errors.As(err, &refused) {
 			s.deliver(nil, err)
 			continue

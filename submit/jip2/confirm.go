@@ -31,16 +31,16 @@ func (a *answer) facts() facts {
 	return out
 }
 
-// doubtful is an answer that changes the fate of a package, and that the node has
-// given only once. One wrong answer could make a live package look dead or
-// accumulated.
+// doubtful names an answer that must be asked for again: it would change the fate of a
+// package, and the node has given it only once. A single wrong answer could otherwise make
+// a live package look dead.
 type doubtful struct {
 	step *step
 	pkg  jamq.PackageHash
 }
 
-// confirm asks the node again about each doubtful answer in steps, and replaces it by
-// the answer that the node has given twice.
+// confirm asks the node again for each answer that would change the fate of a package. It
+// goes on until the node has given the same answer twice, and keeps that one.
 func (f *Feed) confirm(ctx context.Context, steps []step, packages map[jamq.PackageHash]watched) error {
 	var all []doubtful
 	for i := range steps {
@@ -55,8 +55,9 @@ func (f *Feed) confirm(ctx context.Context, steps []step, packages map[jamq.Pack
 	})
 }
 
-// changesFate reports whether the answer after block i changes what is known about a
-// package.
+// changesFate reports whether it matters that the node's answer about a package after
+// block i is true: the package changes its state by it, or another answer would have saved
+// the package.
 func (f *Feed) changesFate(steps []step, i int, pkg jamq.PackageHash, w *watched) bool {
 	a, parent := steps[i].answers[pkg], f.tree.Get(steps[0].parent)
 	if f.couldSave(steps, i, parent, a, w) {
@@ -72,8 +73,9 @@ func (f *Feed) changesFate(steps []step, i int, pkg jamq.PackageHash, w *watched
 	return before != after
 }
 
-// couldSave reports whether the package is dead after block i, and alive if the node had
-// given another answer. parent is the parent of the first block in steps.
+// couldSave reports whether the package expires in block i unless an answer shows that it
+// was reported before. A wrong answer would then kill a live package. parent is the parent
+// of the first block in steps.
 func (f *Feed) couldSave(steps []step, i int, parent *node, a *answer, w *watched) bool {
 	slot, before := steps[i].Slot, parent.Slot
 	if i > 0 {
@@ -94,8 +96,9 @@ func (f *Feed) couldSave(steps []step, i int, parent *node, a *answer, w *watche
 	if expires || passes(w.context.LookupAnchorSlot.Add(f.spec.MaxLookupAnchorAge)) {
 		return true
 	}
-	// A package cannot be reported any more when the report of a prerequisite leaves
-	// the recent history. That takes at least as many slots as blocks.
+	// When the report of a prerequisite leaves the recent history, no block can report the
+	// package any more. The history counts blocks, and there is at most one block for each
+	// slot.
 	return slices.ContainsFunc(w.context.Prerequisites, func(needed jamq.PackageHash) bool {
 		p := steps[i].answers[needed]
 		if p == nil || p.status.report() == nil {

@@ -114,8 +114,8 @@ func newConn(ws *websocket.Conn, cfg *Config, log *slog.Logger, malformed *feed.
 
 // extendDeadline moves the read deadline to three ping intervals from now.
 func (c *conn) extendDeadline() error {
-	// A node that answers pings could otherwise send a single message that never
-	// ends, and no call would get an answer.
+	// A message has begun and not ended. Without this check, a node could answer all pings
+	// while it sends one message forever, and no call would ever get an answer.
 	if c.partly {
 		return nil
 	}
@@ -286,8 +286,8 @@ func callOf(id part) (uint64, bool) {
 func (c *conn) takeCall(m *message, refused *Error) *request {
 	// The caller holds c.mu.
 	id, ok := callOf(m.ID)
-	// A node that could not read a request answers with an error without an id. The
-	// error belongs to the only waiting call, unless something else may have caused
+	// If a node cannot read a request, it answers with an error that has no id. If only one
+	// call is waiting, the error belongs to this call, unless something else may have caused
 	// it.
 	if !present(m.ID) && refused != nil {
 		id, ok = c.lone()
@@ -353,8 +353,8 @@ func (c *conn) answer(m *message) {
 		return
 	}
 	r.answer <- a
-	// Wait until the call has decoded a large result, so that concurrent calls
-	// never hold more than one large message in memory.
+	// A large result takes much memory until its call has decoded it. Wait for that, so that
+	// only one such result is in memory at a time.
 	if large {
 		<-r.done
 	}
@@ -448,9 +448,8 @@ func (c *conn) write(ctx context.Context, raw []byte) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("not sent: %w", ctx.Err())
 	}
-	// A write that fails in the middle makes the connection unusable for all
-	// callers. Therefore the deadline of ctx does not apply, and an impatient
-	// caller does not end the connection for the others.
+	// A message that was written in part would make the connection useless for all other
+	// calls. A caller that gives up must therefore not stop the write.
 	err := c.ws.SetWriteDeadline(time.Now().Add(c.cfg.CallTimeout))
 	if err == nil {
 		err = c.ws.WriteMessage(websocket.TextMessage, raw)

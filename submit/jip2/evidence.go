@@ -41,9 +41,8 @@ type fate struct {
 type answer struct {
 	status WorkPackageStatus
 	taken  bool // the service's value shows that it has accumulated the package
-	// takenLater is true if the node could not answer for this block, but its
-	// answer for a later block shows that the service had accumulated the package
-	// by then; see earlier.
+	// takenLater is true if the node could not answer for this block, but the service has
+	// accumulated the package by a later block. It may have happened in this block or later.
 	takenLater bool
 	// confirmed is true if the node has given the answer twice: see Feed.confirm.
 	confirmed bool
@@ -55,10 +54,9 @@ type shown struct{ reports, makesAvailable, condemns, accumulates bool }
 // next derives what a block did to a package, and the resulting fate.
 func (f fate) next(spec *jamq.ChainSpec, slot jamq.Slot, expires bool, a *answer) (fate, shown) {
 	var s shown
-	// With takenLater, it is unknown in which of several blocks the package was
-	// accumulated. Choose the latest possible block. A later choice would make the
-	// package look dead for some blocks, and an earlier choice could be wrong for a
-	// fork that branches off in between.
+	// If only takenLater is known, one of several blocks has accumulated the package. Choose
+	// the last possible one: an even later choice would make the package look dead for some
+	// blocks, and an earlier choice could be wrong on a fork in between.
 	nowTaken := a.taken || a.takenLater && (f.stage == unseen && expires && a.status.Failed != nil || f.stage == available && slot >= f.since.Add(spec.EpochLength))
 	switch f.stage {
 	case unseen:
@@ -72,9 +70,9 @@ func (f fate) next(spec *jamq.ChainSpec, slot jamq.Slot, expires bool, a *answer
 			f.stage = lost
 			s.condemns = !overdue // by a verdict, or because the number of validators changed
 		case a.status.Ready != nil, a.taken, overdue:
-			// Some nodes never advance a status from Reported. An overdue
-			// report that is not marked as failed may be available, so the
-			// service's value decides.
+			// Some nodes report a package as Reported forever. After the availability time-out
+			// the report has either failed or become available, and the node does not say that
+			// it failed. The service's value then decides.
 			f.stage, f.since = available, slot
 			s.makesAvailable = true
 		}
@@ -110,15 +108,15 @@ func (f fate) settled(spec *jamq.ChainSpec, slot jamq.Slot) bool {
 
 // earlier estimates the node's answer after an older block, whose state is lost.
 func (a *answer) earlier(ancestor int, position func(jamq.HeaderHash) (int, bool)) answer {
-	// position returns the index of a block in the list of fetched blocks, in which
-	// ancestor is the older block. A block that is not in the list is older.
+	// position returns where a block is in the list of fetched blocks. A block that is not in
+	// the list is older than all of them.
 	after := func(d BlockDescriptor) bool {
 		at, there := position(jamq.HeaderHash(d.HeaderHash))
 		return there && at > ancestor
 	}
-	// The status stays the same if the package was already available at the
-	// ancestor, was not even reported at the later block, is lost anyway, or
-	// was forgotten by the node.
+	// The later answer also holds for the older block in these cases: the package was
+	// available at the older block already, was not reported even at the later one, is lost,
+	// or was forgotten by the node.
 	out := answer{status: a.status, takenLater: a.taken || a.takenLater}
 	switch {
 	case a.status.Ready != nil && !after(a.status.Ready.ReadyIn):

@@ -105,10 +105,10 @@ type Feed struct {
 	finalEvery int          // defaultFinalEvery, lower in tests
 	asked      atomic.Int64 // nanoseconds of the last answer about a package, see answerTime
 
-	// Only the goroutine that runs Follow uses these fields. apart records how long
-	// the node's chain has contradicted the delivered blocks, and oldest is the
-	// slot of the oldest block that the node has on such a chain. fullAt is the
-	// node's final block when the sink last had no room.
+	// Only the goroutine of Follow uses these fields. apart tells since when the node's chain
+	// contradicts the delivered blocks, and oldest is the slot of the oldest block that the
+	// node has on such a chain. fullAt is the block that the node called final when the sink
+	// was last full.
 	apart  feed.Contradiction
 	oldest jamq.Slot
 	fullAt jamq.HeaderHash
@@ -116,8 +116,8 @@ type Feed struct {
 	loop feed.Loop
 
 	mu sync.Mutex
-	// learned has the node's answers about blocks that are not delivered yet.
-	// named is the best block that the node has named most recently.
+	// learned has what the node has answered about blocks that were not delivered yet, so that
+	// a second attempt need not ask again. named is the best block by the node's last answer.
 	learned map[jamq.HeaderHash]*learned
 	named   BlockDescriptor
 	watched map[jamq.PackageHash]watched

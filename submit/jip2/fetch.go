@@ -36,9 +36,8 @@ func (f *Feed) fetch(ctx context.Context, head BlockDescriptor) ([]step, error) 
 		clear(f.learned)
 	}
 	f.mu.Unlock()
-	// Walk from head back to the first block that was delivered. Blocks that were
-	// already fetched are not requested again, because the parent and the state of
-	// a block do not change.
+	// Go from the head back, from parent to parent, to a block that was delivered before.
+	// Parents that the node has already named are not requested again.
 	var steps []step
 	at := head
 	for f.tree.Get(jamq.HeaderHash(at.HeaderHash)) == nil {
@@ -82,8 +81,8 @@ func (f *Feed) fetch(ctx context.Context, head BlockDescriptor) ([]step, error) 
 // exclude returns the error for a head whose chain excludes the finalized block.
 func (f *Feed) exclude(head BlockDescriptor) error {
 	f.mu.Lock()
-	// A single wrong answer about a parent has the same effect, so request all
-	// parents again in the next attempt.
+	// A wrong answer about one parent could also be the cause. Forget all answers, so that the
+	// next attempt asks for every parent again.
 	clear(f.learned)
 	f.mu.Unlock()
 	return f.chain().Exclude(jamq.HeaderHash(head.HeaderHash), head.Slot)
@@ -113,8 +112,8 @@ func (f *Feed) checkBehind(head BlockDescriptor) error {
 // unconnected returns the error if the node does not have the parent of oldest.
 func (f *Feed) unconnected(oldest BlockDescriptor, err error) error {
 	if oldest.Slot < f.oldest {
-		// A node that synchronizes obtains older blocks over time, so an older
-		// block than before counts as progress.
+		// While a node synchronizes, it gets older blocks little by little. That the oldest one
+		// is older than before is progress, so the wait begins again.
 		f.agree()
 	}
 	if f.oldest == 0 {
@@ -137,8 +136,8 @@ func (f *Feed) checkSlot(b BlockDescriptor) error {
 
 // learnAll fetches the node's answers about the packages for each of the blocks.
 func (f *Feed) learnAll(ctx context.Context, steps []step, packages map[jamq.PackageHash]watched) error {
-	// If a request fails, the answers for the other blocks are kept for the next
-	// call.
+	// If one request fails, the answers about the other blocks are kept, and the next call
+	// asks only for the rest.
 	return someAtOnce(len(steps), f.blocksAtOnce, func(i int) error {
 		return f.learnAnswers(ctx, &steps[i], packages, i == len(steps)-1)
 	})
@@ -148,7 +147,7 @@ func (f *Feed) learnAll(ctx context.Context, steps []step, packages map[jamq.Pac
 func someAtOnce(n int, atOnce func() int, do func(i int) error) error {
 	for begin := 0; begin < n; {
 		var group errgroup.Group
-		// The size of a group depends on how fast the node has answered so far.
+		// The slower the node has answered so far, the more requests run at the same time.
 		end := min(begin+atOnce(), n)
 		for i := begin; i < end; i++ {
 			group.Go(func() error { return do(i) })
@@ -189,11 +188,12 @@ func (f *Feed) learnAnswers(ctx context.Context, s *step, packages map[jamq.Pack
 	}
 	answers, err := f.ask(ctx, hash, packages)
 	switch refused := new(Error); {
-	// There is no later block from which the answers for the head could be derived.
+	// The answers for an older block can be derived from a newer one, but there is no block
+	// after the head. So this failure counts.
 	case errors.As(err, &refused) && isHead:
 		return fmt.Errorf("the node does not have the state of its head %s of slot %d: %w", hash, s.Slot, err)
-	// The node no longer has the state of the block, and infer derives the answers
-	// later. JIP-2 uses code 1 for a pruned state, but some nodes send other codes.
+	// The node has dropped the state of this block, and infer derives the answers from later
+	// blocks. JIP-2 has code 1 for this case, but some nodes use other codes.
 	case errors.As(err, &refused):
 		return nil
 	case err != nil:
@@ -239,8 +239,8 @@ func (f *Feed) parent(ctx context.Context, of BlockDescriptor) (BlockDescriptor,
 		close(known.asked)
 	}
 	<-known.asked
-	// Because slots must descend, the walk also ends if the node's answers form
-	// a circle.
+	// A parent must have a lower slot than its child. This check also keeps answers that form
+	// a circle from being followed forever.
 	if known.err == nil && known.parent.Slot >= of.Slot {
 		f.mu.Lock()
 		clear(f.learned) // one of the answers was wrong
@@ -280,8 +280,8 @@ func (f *Feed) noteNamed(best BlockDescriptor) {
 func (f *Feed) packages() map[jamq.PackageHash]watched {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	// A package that is watched later was not sent yet, so it cannot be in these
-	// blocks.
+	// A copy is enough: a package that is watched from now on is sent later, so these blocks
+	// cannot contain it.
 	return maps.Clone(f.watched)
 }
 
@@ -332,9 +332,9 @@ func (f *Feed) askOne(ctx context.Context, block jamq.HeaderHash, pkg jamq.Packa
 		status.Failed = new(string)
 	}
 	a := &answer{status: status}
-	// While the package is Reportable, the value does not count. In every other
-	// case it counts: a node may forget an accumulated package and answer Failed,
-	// but the service does not forget it.
+	// If the node says that the package can still be reported, the service cannot have
+	// accumulated it. In all other cases its value decides, because a node may forget a
+	// package and answer Failed, but the service does not forget.
 	if status.Reportable != nil {
 		return a, nil
 	}
@@ -360,8 +360,8 @@ func infer(steps []step, packages map[jamq.PackageHash]watched) {
 		i, ok := positions[h]
 		return i, ok
 	}
-	// Derive them from the block that follows, beginning with the newest block,
-	// which always has answers.
+	// The answers for a block follow from those for the block after it. Begin with the newest
+	// blocks, because the head always has answers.
 	for i := len(steps) - 2; i >= 0; i-- {
 		if steps[i].answers != nil {
 			continue

@@ -112,10 +112,9 @@ func (f *Feed) checkApart(final jamq.HeaderHash, advances bool, best, notFinal e
 		return f.apart.Note(ErrHistoryLost, f.cfg.LostAfter, f.spec.SlotDuration, errors.Join(notFinal, best))
 	case notFinal != nil:
 		return errors.Join(notFinal, best)
-	// A best block that contradicts them counts only if the feed makes no other
-	// progress. If its chain excludes the finalized block, the node's final block
-	// must also be older than the feed's. Otherwise the node contradicts itself and
-	// not the delivered blocks.
+	// Wait before this counts as lost history. The feed must make no other progress and, if
+	// the best chain excludes the finalized block, the node must also call an older block
+	// final than the feed does. Otherwise the node only contradicts itself.
 	case advances, !errors.Is(best, feed.ErrApart), errors.Is(best, feed.ErrExcludes) && !older:
 		f.agree()
 		return best
@@ -162,8 +161,8 @@ func (f *Feed) deliver(ctx context.Context, to submit.ChainSink, head, final Blo
 	if len(steps) == 0 { // a known block
 		return f.makeBest(ctx, to, f.tree.Get(jamq.HeaderHash(head.HeaderHash)))
 	}
-	// To the queue, the blocks before the head look like a branch that is not the
-	// best, so the queue decides only at the head.
+	// The blocks before the head are delivered as a fork. Only with the head, the queue
+	// switches to this chain.
 	return f.importAll(ctx, to, steps, true, final)
 }
 
@@ -174,8 +173,8 @@ func (f *Feed) deliverFinal(ctx context.Context, to submit.ChainSink, final Bloc
 	case f.tree.Excludes(hash, final.Slot):
 		return f.chain().Exclude(hash, final.Slot)
 	case hash.IsZero():
-		// A node without finality may name the block of zeros. This is a
-		// contradiction only if a block was final before.
+		// A node without finality names the hash of zeros. This is a contradiction only if it
+		// has called a block final before.
 		if n := f.tree.Finalized(); n.Hash != f.cfg.Root.Hash {
 			f.loop.NoteContradiction(fmt.Errorf("%w: it has no final block, and %s of slot %d was final before", submit.ErrContradiction, n.Hash, n.Slot))
 		}
@@ -195,7 +194,8 @@ func (f *Feed) deliverFinal(ctx context.Context, to submit.ChainSink, final Bloc
 
 // importAll delivers blocks to the sink in order.
 func (f *Feed) importAll(ctx context.Context, to submit.ChainSink, steps []step, best bool, final BlockDescriptor) error {
-	// All blocks up to the index sure are final; -1 means none is known to be.
+	// All blocks up to this index are final, because the node's final block is among them. The
+	// index is -1 if it is not.
 	sure := slices.IndexFunc(steps, func(s step) bool { return s.HeaderHash == final.HeaderHash })
 	for i := range steps {
 		n, block := f.build(&steps[i])
@@ -206,8 +206,8 @@ func (f *Feed) importAll(ctx context.Context, to submit.ChainSink, steps []step,
 		}
 		err := to.Import(ctx, block, head)
 		if errors.Is(err, chainview.ErrFull) && i <= sure {
-			// The blocks before this one are final too, and reporting their finality makes room for
-			// this one.
+			// The queue is full. The blocks before this one are final too, so report that: the
+			// queue then drops old blocks and has room.
 			if err := f.finalize(ctx, to, block.Parent); err != nil {
 				return err
 			}
@@ -307,8 +307,8 @@ func (f *Feed) makeRoom(n *node, block *jamq.Block, order []jamq.PackageHash) {
 	})
 	for _, pkg := range order {
 		at := n.Note[pkg]
-		// The other package's status Reported is stale: its report must have become
-		// available to make room for the new one.
+		// Two packages cannot be on the same core. The node's status of the other one is out of
+		// date: its report must have become available before the new one took the core.
 		if by, taken := busy[at.core]; taken && by != pkg && at.stage == onCore {
 			n.Note[pkg] = fate{stage: available, core: at.core, since: n.Slot}
 			block.Available = append(block.Available, at.core)
@@ -354,14 +354,14 @@ func (f *Feed) expired(w *watched) bool {
 	if w.anchor != nil {
 		return final.Height >= w.anchor.Height+recent
 	}
-	// The tree has all blocks of the finalized chain since the oldest one, but not the anchor. An
-	// anchor of one of these slots is therefore on another chain. An older anchor is too old,
-	// unless the tree lacks recent blocks.
+	// The tree has every block of the finalized chain from the oldest one on, and the anchor
+	// is not among them. An anchor in this range is on another chain. An older anchor has
+	// expired, unless the tree has too few blocks to know.
 	if slot := w.context.AnchorSlot; slot > 0 && slot <= final.Slot && (slot >= oldest.Slot || oldest.Height+recent <= final.Height+1) {
 		return true
 	}
-	// The age of the anchor is unknown, so the lookup anchor decides, which must
-	// not be too old either.
+	// It is unknown how old the anchor is. The lookup anchor has an age limit too, and its
+	// slot is known.
 	return final.Slot >= w.context.LookupAnchorSlot.Add(f.spec.MaxLookupAnchorAge)
 }
 

@@ -17,8 +17,8 @@ const maxVouched = 64
 func (f *Feed) askHead(ctx context.Context, ask func(context.Context) (BlockDescriptor, error)) (BlockDescriptor, error) {
 	head, err := agreed(ctx, f.loop.NoteContradiction, true, ask)
 	if each := new(disagreement); errors.As(err, &each) {
-		// Requests may wait for different times in a slow proxy, so that each of them
-		// finds the node at another head.
+		// Behind a slow proxy, each request may reach the node at a different time, when it has
+		// a different head. The answers then differ without a lie.
 		if head, found := f.vouchedHead(ctx, each.named); found {
 			return head, nil
 		}
@@ -26,8 +26,9 @@ func (f *Feed) askHead(ctx context.Context, ask func(context.Context) (BlockDesc
 	return head, err
 }
 
-// vouchedHead returns a named block that is an ancestor of a newer named block, so that
-// two answers of the node vouch for it. named begins with the newest block.
+// vouchedHead finds a block among the named heads that is an ancestor of another named
+// head. Two answers of the node confirm such a block, so it can be trusted. named begins
+// with the newest block.
 func (f *Feed) vouchedHead(ctx context.Context, named []BlockDescriptor) (BlockDescriptor, bool) {
 	oldest := named[len(named)-1]
 	for i, at := range named {

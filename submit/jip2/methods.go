@@ -316,8 +316,8 @@ func classify(err error) error {
 		return submit.WithClass(submit.Retryable, err)
 	case unknownMethod(err), notUnderstood(err):
 		return submit.WithClass(submit.Fatal, err)
-	// The answer may hold only for this node, for example because it is a validator
-	// that accepts no submissions.
+	// Another node may accept the package. For example, this node may be a validator that
+	// takes no submissions.
 	case e.Code == CodeOther:
 		return submit.WithClass(submit.OtherGuarantor, err)
 	}

@@ -107,8 +107,8 @@ func (s *stream) end(tell bool) {
 	delete(conn.streams, idKey(id))
 	conn.doubt()
 	conn.mu.Unlock()
-	// The answer is ignored. If the request is lost, the connection has failed,
-	// and the subscription has ended with it.
+	// The answer to this request does not matter. If the request is lost, the connection has
+	// failed, and the subscription with it.
 	ctx, cancel := context.WithTimeout(context.Background(), conn.cfg.CallTimeout)
 	defer cancel()
 	raw, err := json.Marshal(map[string]any{
@@ -142,8 +142,8 @@ func Subscribe[T any](ctx context.Context, c *Client, method string, params ...a
 				u.Err = malformed(method, err)
 			}
 		}
-		// The newest update replaces an unread one. This is safe because
-		// deliver, the only writer, holds the stream's lock.
+		// Drop an update that the reader has not taken, and put the new one in its place.
+		// Nothing else writes to the channel, because deliver holds the stream's lock.
 		select {
 		case <-s.updates:
 		default:
@@ -166,9 +166,9 @@ func Subscribe[T any](ctx context.Context, c *Client, method string, params ...a
 		return nil, ErrClosed
 	}
 	c.subs[s.stream] = struct{}{}
-	// The connection may have been replaced in the meantime, and the new one may
-	// not know this subscription. Closing it too makes the client connect again
-	// and renew all subscriptions.
+	// While the node was accepting the subscription, the connection may have been replaced by
+	// a new one that does not know it. Close that one too: the client then connects again and
+	// renews all subscriptions.
 	if c.conn != conn {
 		if c.conn != nil {
 			c.conn.close()
