@@ -286,7 +286,7 @@ func (c *chain) finished() {
 }
 
 // open returns a block that is not final, counted from the oldest one: 0 selects the
-// oldest block. The result some is false if there are not so many blocks.
+// oldest block. The result some is false if there are fewer blocks.
 func (c *chain) open(skip int) (b block, some bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

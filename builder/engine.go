@@ -323,8 +323,8 @@ func (e *engine) step(ev bundlequeue.Event) error {
 		// An error in any later line ends Run.
 		return err
 	}
-	// The following order is what makes the builder safe: each step is written to the log
-	// before it has any effect outside, for example before a package is sent.
+	// The following order makes the builder safe: each step is written to the log before it
+	// has any effect outside, for example before a package is sent.
 	if err := e.check(); err != nil {
 		return e.fail(err)
 	}

@@ -94,8 +94,8 @@ func (e *engine) recovered() submit.Recovery {
 	found := submit.Recovery{Finalized: e.queue.Finalized(), Best: e.queue.Best(), Logger: e.log}
 	for _, info := range e.queue.Infos() {
 		for _, v := range info.Versions {
-			// This package was sent before the restart, and its block is not final. The feed
-			// must be told about it again, because a new feed knows no packages.
+			// This package was sent before the restart, and its block is not final. A new feed
+			// knows no packages, so it must learn about this one.
 			if v.Attempts > 0 && info.State != bundlequeue.Finalized {
 				found.Out = append(found.Out, submit.Out{
 					Number: info.Number, Version: v.Version, Package: v.Package, Core: info.Core,

@@ -265,8 +265,8 @@ func (q *Queue) prune(it *item) {
 		if v.lost || !q.finallyDead(v) {
 			return false
 		}
-		// The queue forgets this dead package but must remember where it died: a new package
-		// that is anchored earlier could be accumulated in addition to it.
+		// The queue forgets this dead package, but must remember at which block it died: a new
+		// package that is anchored earlier could be accumulated in addition to it.
 		if since := v.trace.Status().DeadSince; it.deadSince == nil || since.Height > it.deadSince.Height {
 			it.deadSince = &since
 		}

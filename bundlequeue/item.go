@@ -182,7 +182,7 @@ func (it *item) left() bool {
 	return v != nil && v.sent
 }
 
-// derive computes the state of a bundle from what the JAM chain says about its packages.
+// derive computes the state of a bundle from the status of its packages on the JAM chain.
 // It also returns the package that decides the state, and the JAM block that proves it.
 func (it *item) derive() (State, *version, anchor.Point) {
 	if w := it.winner(); w != nil {

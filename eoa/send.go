@@ -82,8 +82,8 @@ func (e *Executor) sendDue(ctx context.Context) error {
 			}
 		}
 		b := e.view.ApplyResults(&e.rules, e.cfg.Now(), out, results)
-		// If no record has changed, the batch only says when transactions were last sent again.
-		// It can wait for the next commit.
+		// If no record has changed, the batch contains only the time of the last send. It can
+		// wait for the next commit.
 		if e.stage(b); len(b.Records) > 0 {
 			if err := e.commitStaged(ctx); err != nil {
 				return err

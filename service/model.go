@@ -195,8 +195,9 @@ type refined struct {
 // ignore it.
 func (s *state) updateIn(o Operand) (refined, bool) {
 	u, ok := decodeUpdate(o.Output)
-	// The service trusts only packages of its own authorizer. The output must also name the
-	// package that it came in, so that an output of another package cannot pass for it.
+	// The service trusts only packages of the authorizer that it was created with. The output
+	// must also name the package that it came in, so that an output of another package cannot
+	// pass for it.
 	return u, ok && o.Authorizer == s.authorizer && u.Package == o.Package
 }
 

@@ -181,8 +181,8 @@ func (r *reader) take(n int) []byte {
 // count reads the number of items that follow.
 func (r *reader) count(size int) int {
 	n := binary.BigEndian.Uint32(r.take(4))
-	// The encoding claims that n items follow, each of at least size bytes. If so many do not
-	// fit into the rest, the number is forged, and no memory is allocated for it.
+	// The encoding claims that n items follow, each of at least size bytes. If they do not fit
+	// into the rest, the number is forged, and no memory is allocated for it.
 	if r.err == nil && uint64(n) > uint64(len(r.rest)/size) {
 		r.err = fmt.Errorf("%w: %d items of at least %d bytes in %d bytes", ErrWitness, n, size, len(r.rest))
 	}

@@ -151,7 +151,7 @@ func accumulate(spec *jamq.ChainSpec, b *jamq.Block, queue []readyReport, availa
 // 12.10).
 func inTurn(spec *jamq.ChainSpec, slot jamq.Slot, queue []readyReport) []readyReport {
 	// JAM keeps one ready queue for each slot of an epoch. A block starts with the queue of
-	// its own slot, which was filled an epoch ago and has waited longest, and then takes the
+	// its slot, which was filled an epoch ago and has waited longest, and then takes the
 	// others in turn.
 	place := func(s jamq.Slot) jamq.Slot {
 		e := spec.EpochLength

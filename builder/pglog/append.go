@@ -18,7 +18,7 @@ import (
 )
 
 // mine is the SQL condition that every write to the log contains. It is true only if this
-// process still leads, if the log ends where this process believes it does, and if the
+// process still leads, if no other process has written in the meantime, and if the
 // database is still the same. A former leader therefore cannot write. $1 to $4 are the
 // arguments that fence returns.
 const mine = `id = 1 and epoch = $1 and holder = $2 and next = $3 and tip = $4 and system = {system}`

@@ -272,9 +272,8 @@ func charged[E any](least int, code func(*coder, *E)) func(*coder, *E) {
 	return func(c *coder, x *E) {
 		before := c.blobs
 		code(c, x)
-		// A decoded byte string takes no more memory than its encoding, only half of what the
-		// encoding allows. Byte strings in the element therefore make up for other parts that
-		// take more.
+		// A decoded byte string takes only half of the memory that its encoding allows. Byte
+		// strings in the element therefore make up for other parts that take more.
 		if c.excess += excess - min(excess, c.blobs-before); c.excess > maxExcess {
 			c.fail(fmt.Errorf("%w: elements of %d bytes or more need %d bytes of memory beyond twice their encodings, want at most %d", ErrTooLarge, least, c.excess, maxExcess))
 		}

@@ -31,9 +31,9 @@ func (a *answer) facts() facts {
 	return out
 }
 
-// doubtful names an answer that must be asked for again: it would change the fate of a
-// package, and the node has given it only once. A single wrong answer could otherwise make
-// a live package look dead.
+// doubtful names an answer that the node must repeat before it counts: it would change the
+// fate of a package, and the node has given it only once. A single wrong answer could
+// otherwise make a live package look dead.
 type doubtful struct {
 	step *step
 	pkg  jamq.PackageHash

@@ -108,8 +108,8 @@ func (f fate) settled(spec *jamq.ChainSpec, slot jamq.Slot) bool {
 
 // earlier estimates the node's answer after an older block, whose state is lost.
 func (a *answer) earlier(ancestor int, position func(jamq.HeaderHash) (int, bool)) answer {
-	// position returns where a block is in the list of fetched blocks. A block that is not in
-	// the list is older than all of them.
+	// position returns the index of a block in the list of fetched blocks. A block that is not
+	// in the list is older than all of them.
 	after := func(d BlockDescriptor) bool {
 		at, there := position(jamq.HeaderHash(d.HeaderHash))
 		return there && at > ancestor

@@ -332,9 +332,9 @@ func (f *Feed) askOne(ctx context.Context, block jamq.HeaderHash, pkg jamq.Packa
 		status.Failed = new(string)
 	}
 	a := &answer{status: status}
-	// If the node says that the package can still be reported, the service cannot have
-	// accumulated it. In all other cases its value decides, because a node may forget a
-	// package and answer Failed, but the service does not forget.
+	// If the node answers that the package can still be reported, the service cannot have
+	// accumulated it. In all other cases the service's value decides, because a node may
+	// forget a package and answer Failed, but the service does not forget.
 	if status.Reportable != nil {
 		return a, nil
 	}

@@ -30,9 +30,8 @@ func (v *View) Choose(c *Rules, now time.Time, pending []Record) ([]Job, Batch) 
 			b.Records = append(b.Records, gone)
 		case v.LastLook == nil || len(jobs) >= room || r.isDelayed(now) || v.Asking[r.ID]:
 			held[r.Group] = true
-		// The gas of a request without a gas limit is estimated on the present state. If
-		// earlier members of its group are not mined yet, they may change that state, so the
-		// request waits for them.
+		// Earlier members of the group may change the state that a gas estimate depends on, so
+		// wait until they are mined.
 		case r.Group != "" && (held[r.Group] || r.Gas == 0 && !r.Noop && ahead[r.Group] > 0):
 			held[r.Group] = true
 		default:

@@ -159,7 +159,7 @@ func (v *View) isTaken(nonce uint64) bool {
 
 // find returns the index in Open of the record with the nonce.
 func (v *View) find(nonce uint64) (at int, found bool) {
-	// If no record has this nonce, at is where a record with the nonce would be inserted.
+	// If no record has this nonce, at is the index at which such a record would be inserted.
 	return slices.BinarySearchFunc(v.Open, nonce, func(o Record, n uint64) int { return cmp.Compare(o.Nonce, n) })
 }
 
