@@ -40,29 +40,39 @@ type doubtful struct {
 }
 
 // confirm asks the node again for each answer that would change the fate of a package. It
-// goes on until the node has given the same answer twice, and keeps that one.
+// goes on until the node has given the same answer twice, and keeps that one. A corrected
+// answer can make another one doubtful, so confirm repeats the search until it finds none.
 func (f *Feed) confirm(ctx context.Context, steps []step, packages map[jamq.PackageHash]watched) error {
-	var all []doubtful
-	for i := range steps {
-		for pkg, a := range steps[i].answers {
-			if w := packages[pkg]; !a.confirmed && f.changesFate(steps, i, pkg, &w) {
-				all = append(all, doubtful{&steps[i], pkg})
+	for {
+		var all []doubtful
+		for i := range steps {
+			for pkg, a := range steps[i].answers {
+				if w := packages[pkg]; !a.confirmed && f.changesFate(steps, i, pkg, &w) {
+					all = append(all, doubtful{&steps[i], pkg})
+				}
 			}
 		}
+		if len(all) == 0 {
+			return nil
+		}
+		err := someAtOnce(len(all), f.packagesAtOnce, func(i int) error {
+			return f.confirmOne(ctx, &all[i], packages[all[i].pkg])
+		})
+		if err != nil {
+			return err
+		}
 	}
-	return someAtOnce(len(all), f.packagesAtOnce, func(i int) error {
-		return f.confirmOne(ctx, &all[i], packages[all[i].pkg])
-	})
 }
 
 // changesFate reports whether it matters that the node's answer about a package after
 // block i is true: the package changes its state by it, or another answer would have saved
 // the package.
 func (f *Feed) changesFate(steps []step, i int, pkg jamq.PackageHash, w *watched) bool {
-	a, parent := steps[i].answers[pkg], f.tree.Get(steps[0].parent)
-	if f.couldSave(steps, i, parent, a, w) {
+	parent := f.tree.Get(steps[0].parent)
+	if f.couldSave(steps, i, parent, pkg, w) {
 		return true
 	}
+	a := steps[i].answers[pkg]
 	if i > 0 {
 		// infer derives the answers for older blocks from this one, if they are missing.
 		before := steps[i-1].answers[pkg]
@@ -73,39 +83,65 @@ func (f *Feed) changesFate(steps []step, i int, pkg jamq.PackageHash, w *watched
 	return before != after
 }
 
-// couldSave reports whether the package expires in block i unless an answer shows that it
-// was reported before. A wrong answer would then kill a live package. parent is the parent
-// of the first block in steps.
-func (f *Feed) couldSave(steps []step, i int, parent *node, a *answer, w *watched) bool {
-	slot, before := steps[i].Slot, parent.Slot
+// couldSave reports whether block i is one of the last that can report or accumulate the
+// package, and the node's answer shows neither. A wrong answer would then kill a live
+// package. parent is the parent of the first block in steps.
+func (f *Feed) couldSave(steps []step, i int, parent *node, pkg jamq.PackageHash, w *watched) bool {
+	a, slot := steps[i].answers[pkg], steps[i].Slot
+	reported := f.reportedSince(steps[:i+1], parent, pkg)
+	if reported > 0 {
+		// A package leaves the ready queue an epoch after its report became available.
+		return !a.taken && slot >= reported.Add(f.spec.EpochLength)
+	}
+	before := parent.Slot
 	if i > 0 {
 		before = steps[i-1].Slot
-	}
-	passes := func(end jamq.Slot) bool { return before < end && slot >= end }
-	if r := a.status.Ready; r != nil && !a.taken && passes(r.ReadyIn.Slot.Add(f.spec.EpochLength)) {
-		return true // it leaves the ready queue
-	}
-	if a.status.report() != nil {
-		return false
 	}
 	at := w.anchor
 	if at == nil { // may have been delivered since
 		at = f.tree.Get(w.context.Anchor)
 	}
 	expires := at != nil && parent.Height+uint64(i)+1 == at.Height+uint64(f.spec.RecentHistory)
-	if expires || passes(w.context.LookupAnchorSlot.Add(f.spec.MaxLookupAnchorAge)) {
+	end := w.context.LookupAnchorSlot.Add(f.spec.MaxLookupAnchorAge)
+	if expires || before < end && slot >= end {
 		return true
 	}
 	// When the report of a prerequisite leaves the recent history, no block can report the
 	// package any more. The history counts blocks, and there is at most one block for each
-	// slot.
+	// slot. The report of a settled prerequisite may be old.
 	return slices.ContainsFunc(w.context.Prerequisites, func(needed jamq.PackageHash) bool {
-		p := steps[i].answers[needed]
-		if p == nil || p.status.report() == nil {
-			return false
-		}
-		return slot >= p.status.report().ReportedIn.Slot.Add(jamq.Slot(f.spec.RecentHistory))
+		since := f.reportedSince(steps[:i+1], parent, needed)
+		return since > 0 && slot >= since.Add(jamq.Slot(f.spec.RecentHistory)) || since == 0 && f.isSettled(needed)
 	})
+}
+
+// reportedSince returns the slot in which a package was reported, or an earlier one if
+// that slot is not known exactly. It is 0 if no block up to the last one in steps shows a
+// report. The delivered blocks count more than the answers about it, which may be wrong.
+func (f *Feed) reportedSince(steps []step, parent *node, pkg jamq.PackageHash) (since jamq.Slot) {
+	switch at := parent.Note[pkg]; at.stage {
+	case onCore:
+		return at.since
+	case available, taken: // it became available then, at most U slots after its report
+		return max(1, at.since-min(at.since, f.spec.AvailabilityTimeout))
+	}
+	for i := range steps {
+		a := steps[i].answers[pkg]
+		if a == nil || a.status.report() == nil {
+			continue
+		}
+		if in := max(1, a.status.report().ReportedIn.Slot); since == 0 || in < since {
+			since = in
+		}
+	}
+	return since
+}
+
+func (f *Feed) isSettled(pkg jamq.PackageHash) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	_, settled := f.settled[pkg]
+	return settled
 }
 
 // confirmOne asks about one package after one block until two answers are equal.

@@ -100,53 +100,6 @@ func TestOneWrongStatus(t *testing.T) {
 	}
 }
 
-// TestOneWrongStatusOfADependent reports a package in the last block in which the report of its
-// prerequisite is in the recent history, and gives one wrong answer there. The package stays alive.
-func TestOneWrongStatusOfADependent(t *testing.T) {
-	const first, last = 10, 18
-	bubble.Run(t, func(t *testing.T) {
-		s, c := startStraight(t, 9, 5)
-		feed, err := OpenFeed(t.Context(), c, FeedConfig{Service: marks, Root: jamq.Block{Hash: jamq.HeaderHash(lineHash(3)), Slot: 3}})
-		require.NoError(t, err)
-		sink := &effectSink{viewSink: newViewSink(t, feed)}
-		feed.Watch(jamq.PackageHash{1}, jamq.RefineContext{Anchor: jamq.HeaderHash(lineHash(9)), LookupAnchorSlot: 3})
-		asked := 0
-		s.override = func(method string, params []json.RawMessage) string {
-			var h Hash
-			if method != "workPackageStatus" && method != "serviceValue" || json.Unmarshal(params[0], &h) != nil {
-				return ""
-			}
-			var pkg Hash
-			if method == "workPackageStatus" {
-				require.NoError(t, json.Unmarshal(params[1], &pkg))
-			}
-			reported := func(in jamq.Slot, core int) string {
-				return fmt.Sprintf(`"result":{"Reported":{"reported_in":%s,"core":%d,"report_hash":%s}}`, lineBlock(in), core, quoted(Hash{pkg[0]}))
-			}
-			switch slot := lineSlot(h); {
-			case method == "serviceValue":
-				return `"result":null`
-			case pkg == (Hash{1}) && slot >= first:
-				return reported(first, 0)
-			case pkg == (Hash{2}) && slot >= last:
-				if asked++; asked > 1 {
-					return reported(last, 1)
-				}
-			}
-			return canBeReported
-		}
-		for head := jamq.Slot(9); head < 22; head++ {
-			if head == 16 {
-				feed.Watch(jamq.PackageHash{2}, jamq.RefineContext{Anchor: jamq.HeaderHash(lineHash(14)), LookupAnchorSlot: 3, Prerequisites: []jamq.PackageHash{{1}}})
-			}
-			s.head, s.final = head, min(head-4, 9)
-			require.NoError(t, feed.catchUp(t.Context(), sink))
-		}
-		require.Contains(t, sink.told, fmt.Sprint("reported in ", last))
-		require.Positive(t, feed.Health().Contradictions)
-	})
-}
-
 // Without two equal answers about a package nothing is delivered, and the feed tries again. If the
 // node forgets the state meanwhile, the answer follows from a later block.
 func TestStatusesThatNeverAgree(t *testing.T) {
