@@ -293,8 +293,7 @@ func (c *chain) open(skip int) (b block, some bool) {
 	if skip < len(c.blocks) {
 		return c.blocks[skip], true
 	}
-	// The caller also needs the newest block if there are too few.
-	return *c.head(), false
+	return b, false
 }
 
 // find looks up the block that a build needs, by its commitment. The result there is false

@@ -91,7 +91,8 @@ func (c *chain) note(now time.Time, effects []bundlequeue.Effect) {
 	}
 }
 
-// since returns the kept events after a number, the newest number, and the heads.
+// since returns the kept events after a number, the newest number, and the heads. The channel moved
+// is closed when one of them may have changed.
 func (c *chain) since(after uint64) (events []Event, end uint64, heads canonical.Heads, moved <-chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

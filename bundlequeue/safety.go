@@ -49,7 +49,8 @@ func (q *Queue) admissible(it *item) admission {
 	s, best := v.trace.Status(), q.view.Best().Height
 	// The package of the previous bundle, v, is accumulated, so the new package need not name
 	// it as a prerequisite. It must only be anchored on a chain that contains the
-	// accumulation.
+	// accumulation. If the view does not know which block reported v, naming v is not safe,
+	// because the report may have left recent history.
 	if done := s.Accumulated; !done.IsZero() && (done.Height < best || s.Reported.IsZero()) {
 		return admission{ok: true, minAnchor: later(minAnchor, done)}
 	}

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// plan puts a bundle into the heap where schedule will find it.
+// plan puts a bundle into the heap in which schedule will find it. It must be called whenever the
+// state of the bundle, its core or the time of its next send may have changed.
 func (q *Queue) plan(it *item) {
 	if it.waiting {
 		q.waiting.Remove(&it.turn)

@@ -368,8 +368,8 @@ func (v *View) reconsiderAll() {
 		for _, s := range t.sightings {
 			newest = max(newest, s.at.Height)
 		}
-		// A new finalized block cannot change the outcome of a package that was final already
-		// and about which no later block has an event. All other packages are judged again.
+		// A reorganization cannot change the outcome of a package that is final and about which
+		// no block after the finalized one has an event. All other packages are judged again.
 		if newest > v.finalized.Height || !v.fateIsFinal(t) {
 			v.reconsider(t)
 		}

@@ -40,8 +40,8 @@ type Pool struct {
 	failed  atomic.Bool                  // see ErrPanic
 
 	// moving is held while the transactions of an undone block return to the pool, when they
-	// are neither in a block nor in the pool. Hold and Pooled wait for it, and new
-	// transactions wait at the gate.
+	// are neither in a block nor in the pool. Hold waits for it, and new transactions wait at
+	// the gate.
 	moving sync.RWMutex
 	gate   gate
 

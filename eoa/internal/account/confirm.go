@@ -146,7 +146,9 @@ func (v *View) findMined(b *Batch, c *Rules, now time.Time, look *Look, answers 
 	case r.Nonce >= look.Final:
 		r.GoneAt, r.Used = 0, 0
 	case !missing || answers.Number < look.Number:
-		// The node has not answered all questions, so nothing is certain yet.
+		// A block may contain one of the attempts, or the node has not told. Ask again later.
+	// This is the first sign that something else has used the nonce. The node may be behind, so
+	// wait until a block that is finalized later shows the same.
 	case r.GoneAt == 0:
 		r.GoneAt, r.Used = look.Number, look.Finalized
 	case look.Finalized >= r.GoneAt:
