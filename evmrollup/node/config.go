@@ -164,8 +164,8 @@ func (c *Config) Validate() error {
 
 // settings returns the settings that must be the same at every start with a directory.
 func (c *Config) settings() []store.Setting {
-	// The rollup's own rules are not among the settings, because the ledger compares the
-	// genesis block, which depends on them.
+	// The settings of the rollup's chain are not in this list, because the ledger compares the
+	// genesis block.
 	network := "embedded"
 	if c.JAMURL != "" {
 		network = "that of a JAM node"

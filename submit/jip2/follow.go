@@ -112,9 +112,10 @@ func (f *Feed) checkApart(final jamq.HeaderHash, advances bool, best, notFinal e
 		return f.apart.Note(ErrHistoryLost, f.cfg.LostAfter, f.spec.SlotDuration, errors.Join(notFinal, best))
 	case notFinal != nil:
 		return errors.Join(notFinal, best)
-	// Wait before this counts as lost history. The feed must make no other progress and, if
-	// the best chain excludes the finalized block, the node must also call an older block
-	// final than the feed does. Otherwise the node only contradicts itself.
+	// This does not count as lost history. It would if the feed made no other progress and the
+	// node's best chain were apart from the delivered blocks. If that chain excludes the
+	// finalized block, the node must also call an older block final than the feed does;
+	// otherwise the node only contradicts itself.
 	case advances, !errors.Is(best, feed.ErrApart), errors.Is(best, feed.ErrExcludes) && !older:
 		f.agree()
 		return best

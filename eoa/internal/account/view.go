@@ -36,8 +36,8 @@ type View struct {
 	// LastLook is the last Look that was trusted and applied to the records; nil
 	// before the first one.
 	LastLook *Look
-	// height is the greatest block height that any node has reported so far. A report of a
-	// lower height is outdated.
+	// height is the greatest block height of all reports of nodes that were acted on. A report
+	// of a lower height is outdated.
 	height uint64
 	// VerifiedAt is the newest block height at which all mined records were known
 	// to be on the chain; 0 means that none is known. [Handle.Wait] measures
