@@ -35,9 +35,9 @@ const (
 	//   - a verdict (10.15)
 	//   - from Gray Paper 0.8.0 on, another number of active validators (11.18)
 	Unavailable
-	// NeverReady (D6) means that the report became available or is on a core, but cannot be
-	// accumulated. It was dropped from the ready queue after an epoch (Gray Paper 12.41), or
-	// the package needs another package that is dead.
+	// NeverReady (D6) means that the package was reported but can never be accumulated. Either
+	// its report has waited for prerequisites in the ready queue for a whole epoch and was
+	// dropped (Gray Paper 12.41), or one of its prerequisites is dead.
 	NeverReady
 	// Overtaken is not a rule of the chain. It means that a package was built but never sent,
 	// because the chain changed during the build. The package would now have to follow a

@@ -91,8 +91,8 @@ type GiveUp struct {
 // The queue cannot verify what Adopt claims. A host must therefore adopt a bundle only if
 // the service has accepted its block on the finalized chain.
 type Adopt struct {
-	// Number is the rollup block number of the oldest bundle that is not final. The bundle must not
-	// be reserved.
+	// Number is the rollup block number of the bundle to adopt. It must be the oldest bundle
+	// that is not final, and the host must have enqueued it, not only reserved its number.
 	Number uint64
 	// Package is the hash of the accumulated package. It must not be the hash of a package that the
 	// queue has built for any bundle.

@@ -93,8 +93,9 @@ type Chain struct {
 	log    *slog.Logger
 	config *params.ChainConfig
 	states *statedb.Store
-	// genesis contains only the state of block 0, in memory. Pinning this state in states
-	// would cost more, because the write sets that lead to it would grow with the chain.
+	// genesis is a separate store for the state of block 0, in memory. The store states could
+	// keep this state too, but it describes an old state by its differences from the newest
+	// one, which grow with the chain.
 	genesis *statedb.Store
 	ledger  *ledger.Ledger
 	pool    *mempool.Pool

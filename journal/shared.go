@@ -134,13 +134,14 @@ func (m *Member) Replay(f func(record []byte) error) error {
 	return nil
 }
 
-// Lead waits until this member is the leader, which happens when no other member
-// leads and it has read all records. Until then it passes on the records that other
-// members write; see builder.SharedLog. The error is one of these:
+// Lead waits until this member is the leader. That happens when no other member leads and
+// this member has read all records. In the meantime Lead calls record with each record that
+// the leader appends, and replaced when the leader has replaced the records by a checkpoint;
+// see builder.SharedLog. The error is one of these:
 //
 //   - ErrClosed, wrapped
 //   - ErrLost, wrapped, if the member has read records that Lose has removed
-//   - the error of record, replaced or ctx
+//   - the error that record or replaced has returned, or the error of ctx
 func (m *Member) Lead(ctx context.Context, record func([]byte) error, replaced func() error) error {
 	for {
 		read, wait, err := m.next(record, replaced)

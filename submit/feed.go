@@ -65,9 +65,9 @@ type FeedHealth struct {
 	// Behind is the number of slots by which Best is older than the newest head
 	// that the nodes report. The feed has not verified that head yet.
 	Behind jamq.Slot
-	// AnswerTime is how long the last request to a node took, or the last status of
-	// a package if that took longer. It is probably too long if Behind is large
-	// although no attempt fails.
+	// AnswerTime is how long the last request to a node took; requests for the status of a
+	// package count separately, and the longer of the two times is shown. If Behind is large
+	// although no attempt fails, the reason is probably a large AnswerTime.
 	AnswerTime time.Duration
 	// Nodes is the number of nodes to which the feed is connected. Wanted is the number of nodes
 	// that it follows.

@@ -68,10 +68,10 @@ type Config struct {
 	// number of transactions that do not pay the floor or the base fee. MaxQueued is the maximum
 	// number of transactions behind nonce gaps. Each is at least 1; the defaults are 1,000.
 	//
-	// A parked or queued transaction never displaces a pending one. Transactions
-	// that were pending before do not count as parked or queued. Transactions that
-	// a session has locked do not count either: the host has chosen them, and
-	// newcomers should find room while a block is built.
+	// A parked or queued transaction never displaces a pending one. A transaction that could run
+	// once and cannot run now does not count against MaxParked and MaxQueued, so that no newcomer
+	// pushes it out. A transaction that a session has locked counts against none of the three: the
+	// host has chosen it for a block, and newcomers should find room while the block is built.
 	MaxPending, MaxParked, MaxQueued int
 	// MaxBytes is the maximum memory of the pending transactions, in bytes. The same limit applies
 	// to the parked and to the queued ones. It is at least MaxTxSize. The default is 1,000 times 32

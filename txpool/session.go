@@ -280,8 +280,9 @@ func (c *core) endSession(s *Session) {
 	c.session = nil
 }
 
-// pickNext locks the next transaction for the block and returns it, or nil if none
-// fits.
+// pickNext chooses the best transaction that fits into the block and locks it. It returns
+// nil if none fits. If unread is true, nothing was locked: the caller must first read the
+// account of the sender, and then call pickNext again.
 func (s *Session) pickNext(c *core) (e *entry, unread bool) {
 	for !s.over {
 		if s.spent() {

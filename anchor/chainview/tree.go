@@ -102,9 +102,10 @@ type View struct {
 	agenda      agenda
 }
 
-// New returns a view that begins at root, a final block with height 0, with free cores and an empty
-// ready queue. It ignores the reports in root. Errors wrap jamq.ErrInvalidSpec or
-// jamq.ErrInvalidBlock.
+// New returns a view whose first block is root, which must be final and gets height 0. The
+// view assumes that no report is on a core and that the ready queue is empty after root,
+// so it knows nothing of packages that were reported earlier. Errors wrap
+// jamq.ErrInvalidSpec or jamq.ErrInvalidBlock.
 func New(spec *jamq.ChainSpec, root jamq.Block) (*View, error) {
 	if err := spec.Validate(); err != nil {
 		return nil, err

@@ -69,9 +69,11 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// DefaultConfig returns a configuration with a lease of three seconds and a
-// patience of one minute. A following process checks for records every 50 ms, and
-// the log keeps replaced records for a day.
+// DefaultConfig returns the configuration for the log with the given name in the database
+// at url. A leader that has stopped can be replaced after three seconds (Lease), a write
+// is tried for one minute while the database cannot be reached (Patience), a following
+// process looks for new records every 50 ms (Poll), and replaced records are kept for a
+// day (Keep).
 func DefaultConfig(url, name string) Config {
 	return Config{
 		URL: url, Name: name, Lease: 3 * time.Second, Poll: 50 * time.Millisecond, Keep: 24 * time.Hour, Patience: time.Minute,

@@ -90,8 +90,9 @@ const maxOutputs = 1 << 20
 
 // OutputProof proves that a block with a given [OutputRoot] has a certain output.
 type OutputProof struct {
-	// Index is the position of the output in C(16), from 0 to Count-1. Count is the number of
-	// outputs of the block, at most 1,048,576.
+	// Index is the position of the proved output among all outputs of the block, from 0 to
+	// Count-1. Count is the number of these outputs, at most 1,048,576. The JAM state lists
+	// them in this order (C(16)).
 	Index int `json:"index"`
 	Count int `json:"count"`
 	// Siblings are the sibling nodes on the path from the root down to the output. A sibling

@@ -225,8 +225,9 @@ func (r *compactReader) hash() (h common.Hash, err error) {
 	return h, nil
 }
 
-// build computes the hash of the next subtrie, whose keys begin with the first depth
-// bits of prefix.
+// build reads one subtrie from the proof and computes its hash. All keys in it begin with
+// the first depth bits of prefix. left is true for the left child of a branch, whose hash
+// is stored without its first bit.
 func (r *compactReader) build(prefix Key, depth int, left bool) (hash common.Hash, err error) {
 	own, all := r.tags[0], KeyRange{prefix, Key(prefix.fill(depth))}
 	r.tags = r.tags[1:]

@@ -33,8 +33,9 @@ const (
 	// kindPending is the index of requests without a nonce; see ranked. The values
 	// have the sizes of the records.
 	kindPending kind = "pending"
-	// kindKey is the index by the key that the caller has given to a request; its values are the
-	// ids. If the record was deleted, the value also contains more: see parseDropped.
+	// kindKey finds a record by the key that the user has given to the request: the value is
+	// the id of the record. If the record was deleted, the value also has its state and a
+	// digest of the request: see parseDropped.
 	kindKey kind = "key"
 	// kindHash is the index of ids by an attempt's hash.
 	kindHash kind = "hash"

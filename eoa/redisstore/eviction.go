@@ -123,7 +123,9 @@ func (k *kv) mendIndex(ctx context.Context) error {
 	return k.client.ZAdd(ctx, k.indexKey(), entries...).Err()
 }
 
-// accountOf returns the account whose hash has the key. It is the inverse of keys.
+// accountOf returns the account whose records are in the Redis hash with the given name.
+// The result is false if the name is not that of an account. The function keys makes these
+// names.
 func (k *kv) accountOf(values string) (a eoa.Account, ok bool) {
 	var address string
 	name := strings.TrimPrefix(values, k.prefix+":{")

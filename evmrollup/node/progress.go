@@ -31,8 +31,8 @@ type Progress struct {
 // slots.
 const keptProgress = 4096
 
-// progress records the progress of blocks by their number. It is safe for concurrent
-// use.
+// progress records, for each rollup block by its number, in which JAM slots the block has
+// reached its states, such as guaranteed or accumulated. It is safe for concurrent use.
 type progress struct {
 	mu sync.RWMutex
 	of map[uint64]Progress

@@ -122,9 +122,9 @@ func (a *ethCalls) EstimateGas(ctx context.Context, args callArgs, at *rpc.Block
 
 // runInNextBlock makes a message run in the context of the next block.
 func (c *call) runInNextBlock(next uint64) {
-	// Some contracts need more gas when the number or the time of the block has
-	// changed, and developers who are used to Hardhat and Anvil expect that an estimate
-	// includes this gas. Values that the caller has overridden stay.
+	// Give the block the number and the time of the next block, unless the caller has
+	// overridden them. Some contracts need more gas in another block, and developers who are
+	// used to Hardhat and Anvil expect that an estimate includes this gas.
 	if c.changes.Block.Number == nil {
 		c.changes.Block.Number = new(big.Int).Add(c.block.Number(), common.Big1)
 	}

@@ -31,7 +31,8 @@ type DB struct {
 }
 
 // Open opens a database, or creates an empty one. If options is nil, Pebble's
-// defaults are used, without logging. Open sets IndexBlockSize of all levels.
+// defaults are used, without logging. In every level, Open replaces IndexBlockSize by a
+// value with which Pebble cannot hide damage of a table.
 // Errors wrap ErrInUse or ErrMissing, or come from a file and contain its name. If
 // a table is missing, the error is Pebble's.
 //

@@ -30,8 +30,9 @@ type Hasher struct {
 	Pairs func(out, in [][32]byte)
 	// Stem hashes a stem: its name together with the root of the tree over its 256 values.
 	Stem func(stem [StemSize]byte, values Hash) Hash
-	// StemsArePairs tells that Stem(stem, values) equals Inner(stem with a zero
-	// byte appended, values). Stems are then hashed with Pairs too.
+	// StemsArePairs is true if the hash of a stem is computed like that of an inner node: if
+	// Stem(stem, values) equals Inner(stem with a zero byte appended, values). The tree then
+	// also hashes stems in batches, with Pairs.
 	StemsArePairs bool
 }
 

@@ -167,8 +167,8 @@ func (w *bitWriter) putBool(v bool) {
 	}
 }
 
-// checkUses returns an error if the keys are not ascending or a use contradicts
-// itself.
+// checkUses returns an error if the keys are not in ascending order, or if a key is both
+// set and deleted.
 func checkUses(uses []Use) error {
 	for i := range uses {
 		if i > 0 && uses[i-1].Key.Compare(uses[i].Key) >= 0 {

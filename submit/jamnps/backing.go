@@ -19,9 +19,10 @@ var errUnbacked = errors.New("jamnps: too many blocks that too few peers have an
 // invent blocks cannot fill the queue.
 const maxUnbacked = defaultMaxGap / 4
 
-// backing records which peers have announced a delivered block or a descendant of it.
-// It has an entry only for a block that fewer than enoughPeers peers have announced. The
-// first peer in an entry caused the delivery with its announcement.
+// backing limits how many blocks the feed delivers on the word of a few peers, which may
+// have invented them. For each such block it records which peers have announced the block or
+// a descendant of it, beginning with the peer that caused the delivery. When enoughPeers
+// peers have announced a block, its entry is removed.
 //
 // A peer that announces a block thereby also announces the block's ancestors. So if a
 // block has no entry because enough peers have announced it, none of its ancestors has

@@ -108,8 +108,8 @@ func errorOf(raw part) *Error {
 		return nil
 	}
 	e := new(Error)
-	// Accept the object of JSON-RPC and the string of JIP-2, and turn any other
-	// JSON into the text of the message.
+	// In JSON-RPC an error is an object, and in JIP-2 it is a string. Accept both. Anything
+	// else becomes the text of the message.
 	if json.Unmarshal(raw, e) != nil {
 		*e = Error{Code: CodeOther}
 		if json.Unmarshal(raw, &e.Message) != nil {

@@ -37,9 +37,10 @@ type Head struct {
 	// They are filled with no-op transactions and never with a request, because an
 	// unknown transaction may still use such a nonce.
 	Gaps []uint64 `json:"holes,omitempty"`
-	// BelowSince is when the node began to report fewer transactions than Floor,
-	// which cannot be right; zero if the node reports enough. A long time without
-	// any report hardly counts, because BelowSince is then moved forward.
+	// BelowSince is when the node began to report fewer transactions than Floor, which
+	// cannot be right; zero if the node reports enough. If this lasts, the account stops.
+	// After a long time without any report, BelowSince is moved forward, because the node
+	// may have reported enough in that time.
 	//
 	// BelowAt is when the node last reported too few.
 	BelowSince time.Time `json:"belowSince,omitzero"`
@@ -80,11 +81,10 @@ type Reset struct {
 // maxResets is the number of resets that [Head] keeps.
 const maxResets = 5
 
-// Mark identifies a commit so that a process can later check whether the store
-// still has it. The version of an account is not enough, because it is only a
-// count: if a store loses commits, other commits can reach the same version again.
-// A witness never uses a commit number twice, so a store without the mark has lost
-// the commit.
+// Mark identifies a commit by its process and a number that this process never uses again.
+// With its mark, a process can later check whether the store still has the commit. The
+// version of the account is not enough for that: if a store loses commits, other commits
+// can reach the same version.
 type Mark struct {
 	// Witness is the random id of the [Witness] of the process.
 	Witness uint64 `json:"w"`

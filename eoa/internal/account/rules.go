@@ -99,8 +99,10 @@ const (
 	noopGas, noopGasDelegated = 21_000, 100_000
 	// maxTxGas is the most gas that a transaction may have (EIP-7825).
 	maxTxGas = 1 << 24
-	// nodeLag is by how many blocks the node that estimates gas may be behind the
-	// node that gave the last Look. Both may stand behind the same gateway.
+	// nodeLag is how many blocks the executor allows a node to be behind. A gas estimate may
+	// come from another node than the last Look, because both can stand behind the same
+	// gateway. A revert therefore counts only if the account's last transaction is more than
+	// nodeLag blocks old.
 	nodeLag = 2
 	// MaxRetry is the longest wait after failures; see Rules.Retry.
 	MaxRetry = time.Minute
