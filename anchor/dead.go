@@ -36,12 +36,12 @@ const (
 	//   - from Gray Paper 0.8.0 on, another number of active validators (11.18)
 	Unavailable
 	// NeverReady (D6) means that the package was reported but can never be accumulated. Either
-	// its report has waited for prerequisites in the ready queue for a whole epoch and was
-	// dropped (Gray Paper 12.41), or one of its prerequisites is dead.
+	// its report was in the ready queue for a whole epoch and was dropped (Gray Paper 12.41),
+	// or one of its prerequisites is dead.
 	NeverReady
-	// Overtaken is not a rule of the chain. It means that a package was built but never sent,
-	// because the chain changed during the build. The package would now have to follow a
-	// different package, or to replace one.
+	// Overtaken is not a rule of the chain. It means that a package was dropped before it was
+	// sent, because the chain had changed while it was built: for example, a reorganization
+	// has revived an earlier package of the same block, so that the new one is not needed.
 	Overtaken
 )
 

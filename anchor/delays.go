@@ -60,10 +60,10 @@ func (d *Delays) Observe(blocks int) {
 	d.count(d.ReportedIn, blocks)
 }
 
-// Lost counts a package that died unreported after the given number of blocks. The
-// number is counted as for Observe. It is H minus the offset if the anchor expired,
-// and less if the package died for another reason. Estimate takes into account that
-// a newer anchor might have led to a later report. Lost ignores a number below 1.
+// Lost counts a package that died unreported. blocks is how many blocks could have
+// reported it, counted from its first send as for Observe. If the package died because its
+// anchor expired, this is H minus the offset of the anchor. Estimate considers that the
+// package might have been reported with a newer anchor. Lost ignores a number below 1.
 func (d *Delays) Lost(blocks int) { d.count(d.LostAfter, min(blocks, len(d.LostAfter))) }
 
 // count adds a package to a counter, and halves all counters at maxDelays.

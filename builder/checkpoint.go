@@ -63,9 +63,9 @@ func (e *engine) prune(ctx context.Context) {
 	}
 }
 
-// errPostponed is wrapped by an error if no checkpoint can be made now, because the
-// rollup or the log refuses it. The builder continues without the checkpoint, and tries
-// again when the log has grown by the same amount once more.
+// errPostponed is wrapped by an error if no checkpoint can be made now, because the rollup
+// or the log refuses it. The builder continues without the checkpoint. It tries again when
+// Config.CheckpointEvery more records are in the log.
 var errPostponed = errors.New("builder: the checkpoint is postponed")
 
 // errNewFinal is returned if a block became final just before the checkpoint began. It

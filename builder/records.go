@@ -249,8 +249,8 @@ func (r *records) failure() error {
 func weight(all ...[]byte) (n int) {
 	const counted = 16 << 10
 	for _, record := range all {
-		// A record counts once more for each full 16 KiB, because a few records with
-		// large blocks also make the log large.
+		// A few records with large blocks make the log as large as many small ones. So a record
+		// counts once more for each full 16 KiB.
 		n += 1 + len(record)/counted
 	}
 	return n
@@ -261,7 +261,7 @@ func weight(all ...[]byte) (n int) {
 func (r *records) grew(every, more int) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	// The records must also weigh at least as much as the last checkpoint, so that a
-	// large state is written less often.
+	// If the last checkpoint was larger than the limit, wait until as much has been appended
+	// again. A large state is then written less often.
 	return r.size >= max(every, r.covered)+more
 }

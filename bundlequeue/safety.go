@@ -17,9 +17,9 @@ import (
 // earlier versions are dead, and a dead package stays dead. So no chain accumulates two
 // versions.
 
-// admission is the decision whether a new package of a bundle may be built. It contains
-// the conditions that the package must meet, so that no chain accumulates two packages
-// of the bundle.
+// admission is the answer to the question whether a new package of a bundle may be built
+// now. If ok is true, the package must also meet the conditions in the other fields, so
+// that no chain accumulates two packages of the bundle.
 type admission struct {
 	ok bool
 	// minAnchor is the oldest block that the package may be anchored to, or zero for

@@ -9,7 +9,8 @@ var (
 	ErrUnknownBlock = errors.New("canonical: unknown block")
 	// ErrFinal is returned if the call would undo a finalized block.
 	ErrFinal = errors.New("canonical: block is final")
-	// ErrConflict is returned if the block with the number of an item has a different
-	// commitment. It is also returned if a new block has the commitment of another block.
+	// ErrConflict is returned if the tracker has a different block with the same number as the
+	// block of the call: the two commitments differ. It is also returned for a new block whose
+	// commitment another block already has.
 	ErrConflict = errors.New("canonical: another block has this number")
 )

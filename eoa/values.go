@@ -686,7 +686,8 @@ type Attempt = account.Attempt
 //		// yet; 0 means unknown. Used and Unused limit the range of blocks in which the
 //		// transaction that used the nonce is searched.
 //		Unused uint64 `json:"unused,omitempty"`
-//		// Used is the height of a finalized block at which the nonce was used; 0 if GoneAt is 0.
+//		// Used is the height of the finalized block that first showed the nonce as used, although
+//		// none of the attempts was in a block. It is 0 if there was no such sign (GoneAt is 0).
 //		Used uint64 `json:"used,omitempty"`
 //		// NotBefore is the time until which the request waits, because its gas could
 //		// not be estimated, its cost was not covered, or it could not be signed; zero
@@ -873,9 +874,9 @@ type Request = account.Request
 //		// Batch is the maximum number of requests that are signed, stored and sent together; 1 to
 //		// 1000. The default is 100.
 //		Batch int
-//		// Rebroadcast is how often a transaction that is in no block is sent again,
-//		// because nodes forget transactions; above 0, at most 24 hours. The default is
-//		// 30 seconds.
+//		// Rebroadcast is the time after which a transaction that is in no block is sent again,
+//		// because nodes forget transactions. It is above 0 and at most 24 hours. The default is 30
+//		// seconds.
 //		Rebroadcast time.Duration
 //		// Retry is the wait after a failed call to the chain, the signer or the store;
 //		// above 0, at most one minute. The wait doubles with each failure, up to one

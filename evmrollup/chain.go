@@ -62,8 +62,9 @@ type Config struct {
 	// receipts and index. It must be at least 256. 0 means that the ledger keeps all
 	// blocks.
 	KeepBlocks uint64
-	// MaxPool is the maximum number of pending transactions in the pool, and also of queued
-	// ones. MaxPerSender is the maximum number of transactions from one sender.
+	// MaxPool is the maximum number of pending transactions in the pool. The pool may have as
+	// many queued ones in addition. MaxPerSender is the maximum number of transactions from
+	// one sender.
 	MaxPool, MaxPerSender int
 	// Ledger stores the final blocks, and States stores the states, so that both survive a
 	// restart. Writes to them and to the builder's log must become durable in the order in

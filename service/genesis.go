@@ -40,15 +40,16 @@ type Genesis struct {
 	Preimages [][]byte
 }
 
-// These are the parts of the deposit that JAM demands for the storage of an account
-// (GP 9.8). mostDeposit is enough for all blocks that the service keeps, for all
-// updates that can wait, and for the count.
+// JAM demands a deposit for the storage of an account, which grows with the number and the
+// size of the entries (GP 9.8). mostDeposit is enough for the most that the service ever
+// stores: the blocks that it remembers, the updates that wait for earlier blocks, and the
+// number of the last block.
 const (
 	depositBase = 100
 	depositItem = 10
-	// blockDeposit is the deposit for the storage entries of one block. These are the commitment,
-	// the mark (the slot, by package hash), and the entry (the package hash and the header, by
-	// block number).
+	// blockDeposit is the deposit for the three storage entries of one block, each for its key
+	// and its value: the commitment by number (18 + 168 bytes), the mark of the package (32 +
+	// 4), and the package hash with the header by number (9 + 168).
 	blockDeposit = 3*(depositItem+34) + (18 + 168) + (32 + 4) + (9 + 168)
 	// waitDeposit is the deposit for all updates that wait for one number.
 	waitDeposit = depositItem + 34 + 9 + Rivals*updateSize

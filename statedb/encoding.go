@@ -67,7 +67,8 @@ func (w *Witness) Size() int {
 	return n
 }
 
-// Encode returns the only encoding of a witness, which must come from View.Witness or ParseWitness:
+// Encode returns the encoding of a witness, which must come from View.Witness or from
+// ParseWitness. Each witness has only this one encoding:
 //
 //	version 1 byte
 //	entries 4 bytes big-endian, then each: kind and flags 1 byte; a raw key, or

@@ -104,8 +104,9 @@ func codeLess(a, b logged[common.Hash]) bool { return a.what.Cmp(b.what) < 0 }
 type readLog struct {
 	byKey sorted[logged[Read]]
 	code  sorted[logged[common.Hash]]
-	// named counts the keys that were first read as raw keys and later as, for
-	// example, storage slots; see logged.named.
+	// named counts how often a key that was first read as a raw key was read again as a part
+	// of an account, for example as a storage slot. With this count, rewind knows which of
+	// these second reads to undo; see logged.named.
 	named int
 }
 

@@ -10,9 +10,10 @@ import (
 // roots retention deletes. The base is needed to derive the root's tree from the
 // disk.
 type link struct {
-	// parents are the different roots on which this root was committed, in the
-	// order of the commits. When a parent is discarded, its own parents replace it.
-	// The first parents always lead to the empty root.
+	// parents are the roots on which this root was committed, each once, in the order of the
+	// commits. There are several if different blocks lead to the same state. When a parent is
+	// discarded, its own parents take its place. Following the first parents always leads to
+	// the empty root.
 	parents []common.Hash
 	// commits is the number of commits that led to this root, minus those that
 	// Discard took back.

@@ -37,8 +37,8 @@ type View struct {
 type place struct {
 	root common.Hash
 	tree ubt.Tree
-	// codes is the code that was published when the view moved to this root. Views
-	// share it and never write it.
+	// codes has all contract code that the store had when the view moved to this root. Several
+	// views share it, so none of them writes to it.
 	codes sorted[codeBlob]
 }
 
@@ -190,11 +190,10 @@ func (v *View) fail(err error) {
 // Mark returns the present position in the log of reads, to which Rewind can return.
 func (v *View) Mark() ReadMark { return v.reads.mark() }
 
-// Rewind removes from the log all keys that were first read after m, which must be
-// a mark of this view on its active root. Call it for a transaction that is left
-// out of the block. A witness proves exactly the keys in the log, so that it then
-// does not depend on that transaction. Rewind does not change staged writes or
-// Err.
+// Rewind removes from the log all keys that were first read after the mark m. Call it for
+// a transaction that was executed but is left out of the block, because a witness would
+// otherwise prove values that only this transaction has read. m must be a mark of this
+// view on its active root. Rewind does not change staged writes or Err.
 func (v *View) Rewind(m ReadMark) { v.reads.rewind(m) }
 
 // Reads returns the log of reads since the view was opened, pinned, unpinned,

@@ -19,9 +19,8 @@ import (
 type Witness struct {
 	// Entries are the keys that were read or written, each once, in the order of the keys.
 	Entries []Entry
-	// Code is all code that was read, each code once, in the order of the hashes.
-	// Each code belongs to an account in Entries whose code hash is the hash of the
-	// code.
+	// Code has the contract codes that were read, each once, in the order of their hashes.
+	// Each belongs to an account in Entries, whose code hash is the hash of the code.
 	Code [][]byte
 	// Proof is the multiproof over all keys.
 	Proof *ubt.Proof

@@ -319,9 +319,9 @@ const share = 16
 
 // examineAll examines a batch of candidates, on all processors if that is faster.
 func (p *Pool) examineAll(batch []candidate, now int64) {
-	// If a transaction takes longer than slow, its signature is being recovered, and
-	// more processors help. Recovering a signature takes about ten times as long as
-	// slow, and all other work about a tenth of it.
+	// slow tells the two costs of examining a transaction apart: recovering a signature takes
+	// about ten times as long, and everything else about a tenth. If a transaction takes
+	// longer than slow, signatures are being recovered, and more processors help.
 	const slow = 3 * time.Microsecond
 	shares := (len(batch) + share - 1) / share
 	switch shares {

@@ -54,9 +54,9 @@ func (c *core) countEntry(e *entry, n int) {
 	}
 }
 
-// keeps reports whether no newcomer can push a transaction out (promise T5). This holds
-// for a transaction that came back, for example from a failed block, and for one that
-// could run before but cannot now.
+// keeps reports whether a transaction must stay although better ones arrive and the pool
+// is full (promise T5). This holds for a transaction that was in a block that has failed,
+// and for one that could run before but cannot now.
 func (e *entry) keeps() bool { return e.exempt || e.ran && e.status != ready }
 
 // stays reports whether newcomers cannot displace a transaction behind a nonce gap.

@@ -25,8 +25,8 @@ func (p *Pool) Check() error {
 	return nil
 }
 
-// totals are sums over all transactions and senders. Check compares the sums that the
-// core updates with each change to sums that it computes from the transactions.
+// totals has sums over all transactions and senders. The core updates such sums with each
+// change; Check computes them again from the transactions, and compares.
 type totals struct {
 	senders, transactions   int
 	ready, parked, roomless int // in the indexes

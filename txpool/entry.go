@@ -90,10 +90,10 @@ type place struct {
 	rank, seq uint64
 }
 
-// ranked is an element of an index, the sorted list of all transactions with one
-// status. The copy of the place keeps a snapshot of the index sorted when the entry
-// moves later. With the copies of gas and size, at most 2^32-1, a session that skips
-// thousands of transactions need not read each entry.
+// ranked is an element of a sorted list of transactions. It has a copy of the
+// transaction's place, so that a snapshot of the list stays sorted when the transaction
+// gets another place later. It also has copies of gas and size, at most 2^32-1, so that a
+// session that skips thousands of transactions need not read each entry from memory.
 type ranked struct {
 	place
 	entry     *entry

@@ -97,7 +97,8 @@ func (s *Session) forgetSender(address common.Address) {
 	delete(s.senders, address)
 }
 
-// visitSender adds a sender to the heads if the next transaction fits into the block.
+// visitSender is called when the walk over all transactions reaches a sender. If the
+// sender's next transaction fits into the block, the session may choose it from now on.
 func (s *Session) visitSender(c *core, r ranked) {
 	e := r.entry
 	// Check the size first: most transactions that do not fit are too large, and the
@@ -116,7 +117,9 @@ func (s *Session) visitSender(c *core, r ranked) {
 	s.misses++
 }
 
-// pushHead adds a sender with its next transaction to the heads, unless e is nil.
+// pushHead makes a sender one of those among which the session chooses its next
+// transaction. e is the sender's next transaction; if e is nil, the sender has none, and
+// nothing happens.
 func (s *Session) pushHead(c *core, t *turn, e *entry) {
 	if e == nil {
 		return

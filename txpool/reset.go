@@ -34,9 +34,9 @@ type Block struct {
 	// pool assumes the least gas that the transactions can have used, before their first
 	// instruction. If GasLimit is 0, it is Config.BlockGasLimit.
 	//
-	// A block that is at most half full counts as a block with the lowest price, because it had
-	// room at any price. Otherwise a single transaction per block could raise the floor for all
-	// users.
+	// From these two numbers the pool knows how full the block was. The prices that users paid in
+	// a block that was at most half full do not raise the floor, because the block had room at any
+	// price. Otherwise a single transaction per block could raise the floor for all users.
 	GasUsed, GasLimit uint64
 }
 

@@ -147,8 +147,8 @@ func accumulate(spec *jamq.ChainSpec, b *jamq.Block, queue []readyReport, availa
 	return a
 }
 
-// inTurn returns the ready queue in the order of a block in this slot (Gray Paper
-// 12.10).
+// inTurn sorts the reports of the ready queue as a block in the given slot accumulates
+// them: those that have waited longest come first (Gray Paper 12.10).
 func inTurn(spec *jamq.ChainSpec, slot jamq.Slot, queue []readyReport) []readyReport {
 	// JAM keeps one ready queue for each slot of an epoch. A block starts with the queue of
 	// its slot, which was filled an epoch ago and has waited longest, and then takes the

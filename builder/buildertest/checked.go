@@ -45,8 +45,8 @@ func (l *life[B]) wrap(c *checked[B]) builder.Rollup[B] {
 
 // call makes a call of the rollup under test, and may kill the process.
 func (c *checked[B]) call(name string, mayFail bool, f func() error) error {
-	// The process may be killed before and after the call. If mayFail is true, the call
-	// may also take long, fail or panic at random.
+	// The test may kill the simulated process before and after this call. If mayFail is true,
+	// it may also let the call take long, fail or panic.
 	return c.life.moment(func() error {
 		if !mayFail {
 			return c.note(name, f)

@@ -25,19 +25,21 @@ import (
 type Fault string
 
 const (
-	// NoReported is a network whose blocks contain no reports and do not list the accumulated
-	// packages. Run returns builder.ErrEvidence with the name of the missing field of
-	// jamq.Block.
+	// NoReported is the fault that the network forgets the field Reported: its blocks contain
+	// no reports and no list of the accumulated packages. Run then returns
+	// builder.ErrEvidence, and the error names the field.
 	NoReported Fault = "Reported is empty"
-	// NoAvailable is a network whose blocks contain no available cores and do not list the
-	// accumulated packages. Run returns builder.ErrEvidence with the name of the missing field
-	// of jamq.Block.
+	// NoAvailable is the fault that the network forgets the field Available: its blocks
+	// contain no available cores and no list of the accumulated packages. Run then returns
+	// builder.ErrEvidence, and the error names the field.
 	NoAvailable Fault = "Available is empty"
-	// NoAccumulated is a network whose blocks claim that nothing was accumulated. Run returns
-	// builder.ErrEvidence with the name of the field of jamq.Block.
+	// NoAccumulated is the fault that the network delivers an empty list of accumulated
+	// packages with every block. Run then returns builder.ErrEvidence, and the error names the
+	// field of jamq.Block.
 	NoAccumulated Fault = "Accumulated is empty"
-	// EmptyLog is an empty log although the service is already in use, for example because the log
-	// is in a wrong directory. Open returns builder.ErrServiceInUse.
+	// EmptyLog is the fault that the builder is opened with an empty log although its service
+	// is already in use, for example because the log is in a wrong directory. Open then
+	// returns builder.ErrServiceInUse.
 	EmptyLog Fault = "the log is empty"
 	// OtherChain is a network on a different JAM chain than the log. It delivers the blocks of
 	// its chain without regard to the blocks that the builder knows. Run returns an error that

@@ -266,7 +266,8 @@ func (l *life[B]) write(records func() error) error {
 		return records()
 	}
 	l.diary.note("the log fails")
-	// The log may have the records or not, as after a real failure of a disk.
+	// This simulates a disk that fails during a write. Afterwards, the log has the records or
+	// has not, at random.
 	if l.roll("write", 2) == 0 {
 		_ = records()
 	}

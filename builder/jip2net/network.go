@@ -77,10 +77,11 @@ type Config struct {
 	// If Received is nil, a service counts as used after its first
 	// accumulation, even if that accumulation only processed a transfer.
 	Received func(read func(key []byte) ([]byte, error)) (uint64, error)
-	// Accepted returns the package that made the service accept the block of a payload.
-	// It reads the package's hash from the service's storage at the finalized block: see
-	// builder.Explainer. If Accepted is nil, a builder whose log has lost the record of a
-	// package sends the block of that package again.
+	// Accepted tells the builder whether the service has accepted a rollup block, given the
+	// payload of the block, and in which package: see builder.Explainer. It reads the
+	// service's storage at the finalized block. The builder needs it after its log has lost
+	// records. If Accepted is nil, the builder sends such a block again, although JAM may have
+	// accepted it.
 	Accepted func(read func(key []byte) ([]byte, error), payload []byte) (jamq.PackageHash, error)
 	// Package returns the work package for a payload. The network sets the
 	// refine context of the package afterwards.

@@ -32,10 +32,11 @@ func (g *gate) pass() (leave func()) {
 	return func() { g.inside.Release(1) }
 }
 
-// patience is how long an undone block waits for additions that have entered the gate.
-// An addition takes longer only if the host's State or Precheck hangs, and then it must
-// not block everything else. If it later continues with a nonce of the block, it
-// replaces the block's transaction, and the pool reports that.
+// patience is how long the undoing of a block waits for transactions that are just being
+// added to the pool. Adding takes longer only if the host's State or Precheck hangs, and a
+// call that hangs must not block the builder. If the call continues later and adds a
+// transaction with a nonce of the block, that transaction replaces the one from the block,
+// and the pool reports the replacement.
 const patience = time.Second
 
 // close keeps new additions out until open is called.

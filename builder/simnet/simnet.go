@@ -172,8 +172,9 @@ func (n *Network) Received(context.Context) (received uint64, err error) {
 	return received, err
 }
 
-// Accepted implements builder.Explainer. On a chain without services, it returns
-// the first accumulated package that has the payload.
+// Accepted implements builder.Explainer: it returns the package with which JAM has
+// accepted the block of a payload. If the simulated chain runs no services, that is the
+// first accumulated package with the payload.
 func (n *Network) Accepted(_ context.Context, payload []byte) (pkg jamq.PackageHash, err error) {
 	_, finalized := n.driver.Heads()
 	n.driver.View(func(chain *jamtest.Chain) {

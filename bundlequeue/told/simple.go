@@ -26,7 +26,8 @@ type Simple struct {
 	jobs  []bundlequeue.Effect // Build and Send effects
 }
 
-// New returns an empty queue with a new [Feed]. The error wraps [ErrInvalidConfig] or
+// New returns an empty queue for a host that sees no JAM blocks. The queue gets artificial
+// blocks from a new [Feed], which told configures. The error wraps [ErrInvalidConfig] or
 // bundlequeue.ErrInvalidConfig.
 func New(cfg bundlequeue.Config, told Config) (*Simple, error) {
 	feed, err := NewFeed(cfg.Spec, told)
@@ -130,8 +131,9 @@ type Job struct {
 	ticket uint64
 }
 
-// Step passes an event to the queue and returns the news. It first passes the
-// blocks of the feed that are due by now.
+// Step passes an event to the queue, after the blocks of the feed that are due by now. It
+// returns the effects that are no jobs, for example that a bundle has changed its state or
+// has failed.
 func (s *Simple) Step(now time.Time, ev bundlequeue.Event) (news []bundlequeue.Effect, err error) {
 	effects, err := s.step(now, ev)
 	return s.keepJobs(effects), err

@@ -10,10 +10,12 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 )
 
-// Beefy is one of the two ways to prove the first link, which is finality. It
-// contains signatures of validators over the super-peak of the accumulation-output
-// log of a final block, which JAM publishes for bridges. The signed message does
-// not name a validator set, so the verifier's trusted keys decide who may sign.
+// Beefy proves that a state of the accumulation-output log is final. This log has one entry
+// for each JAM block, computed from the hashes that services yielded in the block, and its
+// super-peak is a hash over the whole log. Beefy contains signatures of validators over the
+// super-peak, which JAM publishes for bridges. It is the alternative to [Finality] as the
+// first link of a document. The signed message does not name a validator set, so the
+// verifier's trusted keys decide who may sign.
 //
 // Each signature is verified by itself instead of as an aggregate, because the
 // safety of an aggregate would depend on proofs of possession, which JAM does not

@@ -76,8 +76,8 @@ type ChapterProof struct {
 // YieldProof proves, under the super-peak of the output log, that the service
 // yielded the hash of the commitment.
 type YieldProof struct {
-	// Output leads from the service's output to the root of its block's outputs, and Log leads
-	// from that root to the super-peak.
+	// Output proves that the service's hash is among those that were yielded in one JAM block,
+	// and Log proves that this block is in the log with the signed super-peak.
 	Output OutputProof `json:"output"`
 	Log    LogProof    `json:"log"`
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/jamq/jamq/canonical/statetrie"
 )
 
-// These are the errors of the links. Each link of a proof has an error of its kind,
-// so that a verifier can see which one is broken.
+// A [Document] is a chain of links, from the signatures of validators to a transaction.
+// Each kind of link has an error, so that a verifier can see which link is broken.
 var (
 	// ErrFinality is returned if the signatures do not prove that the JAM block, or the output
 	// log, is final.

@@ -39,8 +39,9 @@ type Handoff struct {
 	Version int `json:"version"`
 	// Finality proves that a block of the trusted set is final.
 	Finality Finality `json:"finality"`
-	// Active proves C(8), the active validators, in the state after that block. It shows that
-	// the block belongs to the epoch of the trusted set.
+	// Active proves the active validators in the state after the final block; the Gray Paper
+	// calls this part of the state C(8). It shows that the block belongs to the epoch of the
+	// trusted set.
 	Active ChapterProof `json:"active"`
 	// Pending proves C(4), which contains the validators of the next epoch, in the same state.
 	Pending ChapterProof `json:"pending"`
@@ -56,10 +57,10 @@ func ParseHandoff(data []byte) (*Handoff, error) {
 	return h, nil
 }
 
-// Verify returns the trust in the next validator set. The result has the number and
-// the keys of that set, and it takes the service, the prefix and the format from
-// the given trust. It has BLS keys only if the given trust has some. The error
-// wraps ErrFinality, ErrState, ErrHandoff, ErrTrust or ErrMalformed.
+// Verify checks the handoff and returns the trust in the next validator set. The service,
+// the prefix and the format are those of the given trust; the number and the keys are
+// those of the next set. The result has BLS keys only if the given trust has some. The
+// error wraps ErrFinality, ErrState, ErrHandoff, ErrTrust or ErrMalformed.
 func (h *Handoff) Verify(trust *Trust) (*Trust, error) {
 	if h.Version != Version {
 		return nil, fmt.Errorf("%w: version %d, want %d", ErrMalformed, h.Version, Version)

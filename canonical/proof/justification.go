@@ -43,10 +43,10 @@ func (Grandpa) Message(p Precommit) []byte {
 	return binary.LittleEndian.AppendUint32(out, uint32(p.Set))
 }
 
-// Justification is the proof of finality that peers return over JAMNP-S (CE 130).
-// It contains precommits from more than two thirds of a validator set, each for the
-// final block or for a descendant of that block, in the encoding of the GRANDPA
-// draft for that protocol.
+// Justification is the proof of finality that peers return over JAMNP-S (CE 130). It
+// contains the votes (precommits) of more than two thirds of a validator set. Each vote is
+// for the final block or for a descendant of it. The encoding is that of the draft of
+// GRANDPA for JAMNP-S.
 type Justification struct {
 	// Round is the number of the voting round of GRANDPA in which the votes were cast.
 	// Set is the number of the validator set whose members voted.

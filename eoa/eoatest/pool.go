@@ -12,8 +12,8 @@ import (
 	_ "github.com/jamq/jamq/eoa/blobs" // so that no test needs this import
 )
 
-// refusals are the answers that the second node of a gateway can give; see
-// Faults.Hedge.
+// refusals are answers of a gateway that passes a transaction to two nodes and returns the
+// answer of the second one, which refuses it: see Faults.Hedge.
 var refusals = []string{
 	"transaction underpriced: gas tip cap 2, minimum needed 3",
 	"insufficient funds for gas * price + value: balance 0",

@@ -46,8 +46,8 @@ type Config struct {
 	Slice time.Duration
 }
 
-// DefaultConfig returns the defaults, which suit an engine that is accurate to
-// about a second.
+// DefaultConfig returns the defaults. They suit a job engine that starts a scheduled job
+// within about a second of its time.
 func DefaultConfig() Config {
 	return Config{Executor: eoa.DefaultConfig(), Linger: 500 * time.Millisecond, Slice: 10 * time.Second}
 }

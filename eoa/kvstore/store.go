@@ -111,11 +111,12 @@ type meta struct {
 	IDs   uint64       `json:"ids,omitempty"` // id of the last record
 	Seqs  uint64       `json:"seqs,omitempty"`
 	Order uint64       `json:"order,omitempty"`
-	// Undelivered is the number in the account's entry in the index of accounts
-	// with unacknowledged events; 0 means that there is no entry.
+	// Undelivered is a number that names the account's entry in the index of accounts with
+	// unacknowledged events. 0 means that the account has no entry.
 	Undelivered uint64 `json:"undelivered,omitempty"`
-	// Steps are the random names of the last steps in a shared store, oldest first.
-	// They show whether a step has already been written; see do.
+	// Steps has the random names of the last steps of the account, oldest first, if several
+	// processes share the store. If the answer to a write was lost, the name of the step shows
+	// whether it was written; see do.
 	Steps [][]byte `json:"steps,omitempty"`
 }
 
@@ -132,13 +133,14 @@ type step struct {
 }
 
 const (
-	// remembered is how many names of steps meta keeps. A step that is tried again
-	// finds its name there if an earlier try was written. If more steps than that
-	// were written in between, most methods fail or find that their work is
-	// already done.
+	// remembered is how many of the last steps of an account are stored by name. If the answer
+	// to a write is lost, the step is tried again, and its name shows whether the first try
+	// was written. If more steps than this came in between, the name is gone; most methods
+	// then fail, or find that their work is already done.
 	remembered = 4
-	// rememberedOrders is how many names of steps are kept for orders. It is
-	// larger, because a repeated order must not be carried out twice.
+	// rememberedOrders is how many of the last steps that stored a user's order are remembered
+	// by name. It is larger than remembered, because an order that is stored twice would be
+	// carried out twice.
 	rememberedOrders = 256
 	nameSize         = 12
 )
@@ -238,7 +240,8 @@ func (s *store) locked(ctx context.Context, a eoa.Account, f func(*lock) error) 
 	}
 }
 
-// begin starts a step with the account's meta; if raw is nil, begin reads it.
+// begin starts a step, an atomic change of an account. raw is the stored value of the
+// account's key "meta"; if raw is nil, begin reads that value from the store.
 func (s *store) begin(ctx context.Context, a eoa.Account, raw []byte) (_ *step, err error) {
 	if raw == nil {
 		raw, err = s.one(ctx, single(a, kindMeta))

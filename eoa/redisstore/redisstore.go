@@ -132,8 +132,7 @@ func (k *kv) keys(a eoa.Account) (values, order string) {
 // field returns the name of a key in the hash of its account.
 func field(key []byte) []byte {
 	_, rest, _ := kvstore.Split(key)
-	// The name leaves out the account, because all keys in the hash belong to the
-	// same account.
+	// Inside the hash of an account, a field need not name the account again.
 	return rest
 }
 

@@ -12,9 +12,10 @@ import (
 	"github.com/jamq/jamq/eoa"
 )
 
-// Benchmark measures a commit of 50 records, and compares it with raw as a
-// baseline. raw must write the bytes of the same records, keyed by index, with the
-// cheapest write of the store's database. The store must be empty.
+// Benchmark measures how long the store takes to commit 50 records, and compares that with
+// the least that its database needs. For the comparison, raw must write the bytes of the
+// same records, with their indices as keys, by the cheapest write of the database. The
+// store must be empty.
 func Benchmark(b *testing.B, s eoa.Store, raw func(records [][]byte) error) {
 	const batch = 50
 	ctx, now := context.Background(), time.Now()

@@ -15,8 +15,8 @@ import (
 	"github.com/jamq/jamq/eoa/internal/account"
 )
 
-// alike contains keys that look like other keys of a store, or like the beginnings
-// of other keys.
+// alike contains keys of requests that resemble keys of the store itself, or beginnings of
+// such keys. A store that does not separate the two would confuse them.
 var alike = []string{
 	":", "::", "\x00", "\x00:", "meta", "key:meta", "order:", "1", "11", "é",
 	strings.Repeat("\x00", 255), strings.Repeat(":", 256),

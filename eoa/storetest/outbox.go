@@ -83,8 +83,9 @@ func (c *suite) undelivered() {
 	require.Empty(c, none)
 }
 
-// undeliveredMeanwhile acknowledges events while steps add new ones. Afterwards,
-// the account must be listed exactly if an event is left.
+// undeliveredMeanwhile tests the index of accounts with unacknowledged events while some
+// goroutines acknowledge events and others add new ones. In the end, the index must list
+// the account exactly if an event is left.
 func (c *suite) undeliveredMeanwhile() {
 	const steps = 40
 	l := c.acquire("w")

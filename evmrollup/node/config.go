@@ -81,8 +81,9 @@ type Config struct {
 	// blocks are kept. Of older blocks, only the headers and the progress remain.
 	// KeepBlocks needs DataDir.
 	KeepBlocks uint64
-	// MaxPool is the maximum number of pending transactions in the pool, and also of queued
-	// ones. MaxPerSender is the maximum number of transactions from one sender.
+	// MaxPool is the maximum number of pending transactions in the pool. The pool may have as
+	// many queued ones in addition. MaxPerSender is the maximum number of transactions from
+	// one sender.
 	MaxPool, MaxPerSender int
 	// Metrics contains the functions that receive measurements. The zero value turns them off.
 	Metrics Metrics

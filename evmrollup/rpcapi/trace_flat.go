@@ -185,8 +185,8 @@ func traceError(err error, builtIn bool) string {
 	}
 	switch {
 	case strings.HasSuffix(err.Error(), vm.ErrWriteProtection.Error()):
-		// This error also wraps ErrOutOfGas, because go-ethereum notices it when it
-		// computes the gas of the instruction.
+		// A write in a static call also counts as out of gas in go-ethereum, which notices it
+		// while computing the gas of the instruction. So this case comes first.
 		return vm.ErrWriteProtection.Error()
 	case is(vm.ErrExecutionReverted):
 		return "Reverted"

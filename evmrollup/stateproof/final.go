@@ -49,8 +49,8 @@ func ParseFinal(data []byte) (*FinalAccount, error) {
 	return f, nil
 }
 
-// canonical reports whether text is, apart from white space, the JSON that a node
-// writes.
+// canonical reports whether text is exactly the JSON that a node writes for f, apart from
+// white space. Other texts with the same meaning are refused.
 func (f *FinalAccount) canonical(text []byte) bool {
 	var have bytes.Buffer
 	if err := json.Compact(&have, text); err != nil {

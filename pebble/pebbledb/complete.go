@@ -42,9 +42,9 @@ func checkComplete(dir string, options *pebble.Options) error {
 		return checkOldestLog(fs, found.ManifestFilename, names)
 	}
 	for _, name := range names {
-		// Pebble creates logs, tables and options only after the file that names the manifest.
-		// An interrupted creation of a database therefore leaves none of them without that
-		// file.
+		// These files exist, but the file that names the manifest is missing. Pebble creates
+		// that file before all of them, so it must have been lost; an interrupted creation of
+		// the database cannot be the reason.
 		if kind, _ := parseName(name); kind == kindLog || kind == kindTable || kind == kindOptions {
 			return fmt.Errorf("%w: %s has %s, but no file CURRENT (or marker.*) that names its manifest", ErrMissing, dir, name)
 		}
@@ -61,9 +61,9 @@ func checkOldestLog(fs vfs.FS, manifest string, names []string) error {
 	}
 	_, number := parseName(fs.PathBase(manifest))
 	newest := max(number, want)
-	// A crash while Pebble opens a database can leave a manifest without its new
-	// log, although nothing was lost. Manifest and log then have successive
-	// numbers, and no file is newer.
+	// A crash while Pebble opens a database can leave a new manifest whose log does not exist
+	// yet, although nothing was lost. One can tell by the numbers: the log's number is next to
+	// that of the manifest, and no file has a higher one.
 	interrupted := newest-min(number, want) == 1
 	for _, name := range names {
 		kind, n := parseName(name)

@@ -254,10 +254,10 @@ func (f *guarded) Close() error {
 	return f.do(func() error { return err })
 }
 
-// logger turns fatal errors of Pebble into failures of the disk: it stores the
-// error in guard and returns, so that the process goes on but nothing changes the
-// disk any more. Since guard hides failed operations from Pebble, the remaining
-// fatal errors concern files that Pebble finds missing or damaged.
+// logger receives the fatal errors of Pebble, which would end the process, and treats them
+// as a failure of the disk: it stores the error in guard and returns, and nothing changes
+// the disk any more. Failed operations never get here, because guard hides them from
+// Pebble. What remains are files that Pebble finds missing or damaged.
 type logger struct {
 	pebble.Logger
 	guard *guard

@@ -52,7 +52,8 @@ func (a *adapter) open() (*state.StateDB, error) {
 	return sdb, nil
 }
 
-// Type returns TypeMPT, because with the other type StateDB would apply the gas rules of EIP-4762.
+// Type returns TypeMPT, the type of a Merkle Patricia trie. With the type of a binary
+// tree, StateDB would charge gas by the tree (EIP-4762), and this chain does not.
 func (d *database) Type() state.DatabaseType { return state.TypeMPT }
 
 func (d *database) Reader(common.Hash) (state.Reader, error) { return d.adapter, nil }

@@ -166,7 +166,7 @@ func (p *prover) ownOp(n *stem, own []Use, before int, last bool) {
 	}
 }
 
-// hasAny reports whether a stem has a value at one of the keys in own.
+// hasAny reports whether a stem has a value at one of the requested keys.
 func hasAny(n *stem, own []Use) bool {
 	for i := range own {
 		if n.present.has(own[i].Key.sub()) {

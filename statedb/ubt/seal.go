@@ -72,9 +72,9 @@ type folding struct {
 // hostile proof.
 const looseBatch = 64
 
-// loose is a small stem that sealer hashes in a batch with other such stems. No
-// part of it is hidden by a proof. Either stem or partial is set, and the other is
-// nil.
+// loose is a small stem whose values are all known, so that it can be hashed in a batch
+// with others. It is either a stem of a tree (stem) or a stem that was read from a proof
+// (partial); the other field is nil.
 type loose struct {
 	stem    *stem
 	partial *partial

@@ -1,8 +1,8 @@
 package ubt
 
-// span is a range of a stem's 256 values under one node of the tree over these
-// values, so that one hash can stand for the range. Its length is a power of two,
-// and its first index is a multiple of that length.
+// span is a range of a stem's 256 values that has a hash: the values below one node of the
+// binary tree over all 256. Its length is therefore a power of two, and its first index is
+// a multiple of the length.
 type span struct {
 	first  uint8
 	length uint16

@@ -102,8 +102,8 @@ type Effect struct {
 	Block jamq.Block
 	// Assured has the number of validators that assure the report on each core.
 	Assured []uint16
-	// Next is the number of validators in the block's epoch mark, or -1 if the
-	// block has none.
+	// Next is the number of validators of the next epoch, which only the first block of an
+	// epoch announces in its epoch mark. For all other blocks it is -1.
 	Next int
 
 	version Version
@@ -148,10 +148,11 @@ func (c *Codec) EffectOf(b *Block) (Effect, error) {
 	return e, nil
 }
 
-// Imported returns the whole effect of the block. parent has the sizes of the
-// validator sets after the parent; Imported returns the sizes after the block,
-// which its children need. Errors wrap ErrUnknownSet or jamq.ErrInvalidBlock, for
-// the reasons that ImportedBy names.
+// Imported returns the block as a queue needs it: the reports, the cores that became
+// available, and the condemned reports. parent has the sizes of the validator sets after
+// the parent of the block. The second result has the sizes after the block, for its
+// children. Errors wrap ErrUnknownSet or jamq.ErrInvalidBlock, for the reasons that
+// ImportedBy names.
 func (e *Effect) Imported(parent SetSizes) (jamq.Block, SetSizes, error) {
 	sizes := parent.after(e.Next)
 	out, err := e.importedBy(parent.Active, sizes.Active)

@@ -325,8 +325,8 @@ func (c *Client) explain(ctx context.Context, p *peer, conn *quic.Conn, err erro
 	return fmt.Errorf("%w: %s: %w", ErrDisconnected, p.Addr, err)
 }
 
-// choose returns the peer to which an attempt to send a package for a core goes.
-// Attempts count from 1.
+// choose decides which peer receives a package for a core. Each attempt, counted from 1,
+// should go to another guarantor of the core.
 func (c *Client) choose(core jamq.CoreIndex, attempt int) *peer {
 	if a := c.assigned.Load(); a != nil && c.cfg.Guarantors == nil {
 		// The guarantors of the core come first, and then all other peers.

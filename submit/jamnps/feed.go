@@ -59,10 +59,10 @@ type FeedConfig struct {
 	// feed keeps up to 8 MiB of fetched blocks. It fetches further blocks a second time
 	// when it delivers them.
 	MaxGap int
-	// LostAfter is the number of slots after which Follow gives up and returns
-	// ErrHistoryLost, if the final blocks of FinalPeers peers contradict the delivered
-	// blocks all that time, and fewer than FinalPeers peers agree with them. It must be at
-	// least 1. The default is 16.
+	// LostAfter is how long, in slots, peers may contradict the delivered blocks before Follow
+	// gives up and returns ErrHistoryLost. During all that time, FinalPeers peers must report
+	// final blocks that do not fit the delivered ones, and fewer than FinalPeers peers blocks
+	// that do. LostAfter must be at least 1. The default is 16.
 	LostAfter int
 	// Logger receives a message if the feed cannot follow the chain, at most one per
 	// minute. If Logger is nil, nothing is logged.

@@ -398,8 +398,8 @@ func (f *Feed) importOne(ctx context.Context, to submit.ChainSink, e *codec.Effe
 	return nil
 }
 
-// chooseBest makes the head of the longest chain with the finalized block the best
-// block.
+// chooseBest chooses the best block and reports it to the sink: the head of the longest
+// chain that contains the finalized block.
 func (f *Feed) chooseBest(ctx context.Context, to submit.ChainSink) error {
 	best := f.tree.Best()
 	for n := range f.tree.All() {

@@ -56,10 +56,10 @@ func (f *Feed) sizesInState(ctx context.Context, block jamq.HeaderHash, root com
 	return readSizes(active, pending)
 }
 
-// readSizes reads the sizes of the validator sets from two parts of the state of Gray
-// Paper 0.8.0: the active validators, C(8), and the part that begins with the
-// validators of the next epoch, C(4). Both begin with the number of validators. The
-// error wraps ErrMalformed, also if a node writes no such number.
+// readSizes reads the sizes of the validator sets from two parts of the JAM state: the
+// active validators, C(8), and the part that begins with the validators of the next epoch,
+// C(4). From Gray Paper 0.8.0 on, both begin with the number of validators. If a node
+// writes no number there, or one that does not fit, the error wraps ErrMalformed.
 func readSizes(active, pending []byte) (codec.SetSizes, error) {
 	n, after, err := countValidators(active)
 	if err != nil {
@@ -75,8 +75,8 @@ func readSizes(active, pending []byte) (codec.SetSizes, error) {
 	return codec.SetSizes{Active: n, Next: next}, nil
 }
 
-// countValidators returns the number at the beginning of encoded validators, and how
-// many bytes follow them.
+// countValidators decodes the number with which an encoded validator set begins (Gray
+// Paper 0.8.0). after is how many bytes follow the validators.
 func countValidators(raw []byte) (n, after int, err error) {
 	count, rest, err := codec.DecodeNatural(raw)
 	if err != nil {

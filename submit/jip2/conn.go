@@ -46,9 +46,9 @@ type conn struct {
 	streams map[string]*stream // keys are made by idKey
 	early   earlyUpdates
 	failed  error
-	// doubted is when the client last did something that the node may answer with
-	// an error without an id; see doubt. For doubtTime after that, no waiting call
-	// gets such an error.
+	// doubted is when the client last sent something that a node may refuse by an error
+	// without an id; see doubt. Until doubtTime has passed, such an error is not passed to a
+	// waiting call, because it may not belong to that call.
 	doubted time.Time
 }
 
@@ -313,8 +313,8 @@ func (c *conn) lone() (id uint64, certain bool) {
 	return id, certain
 }
 
-// doubtTime is how long the node may take for an answer. If doubt was not called
-// for this long, an error without an id belongs to the only waiting call.
+// doubtTime is how long an error without an id may still belong to something else than a
+// waiting call: see doubt. It is longer than a node should need for an answer.
 const doubtTime = time.Minute
 
 // doubt records that an error without an id may belong to no waiting call. The

@@ -59,7 +59,8 @@ func join(first, second error) error {
 	return fmt.Errorf("%w; %w", first, second)
 }
 
-// probeRoot checks the node's answer to a request for a root of its best block.
+// probeRoot tests whether the node serves a state root or a BEEFY root for its best block.
+// Without these roots a host cannot make a refine context.
 func probeRoot(root Hash, err error) error {
 	switch refused := new(Error); {
 	// The node does not have the block yet, but may have it soon.
@@ -74,9 +75,9 @@ func probeRoot(root Hash, err error) error {
 // probeBeefyRoot checks that the node knows the BEEFY root of its best block.
 func probeBeefyRoot(ctx context.Context, client *Client, best BlockDescriptor) error {
 	root, err := client.BeefyRoot(ctx, jamq.HeaderHash(best.HeaderHash))
-	// Near the genesis block the root may be zero: that of an empty log, or of a
-	// log with one block that has no outputs (GP E.2). Accept zero for the genesis
-	// block and its children.
+	// A zero root usually means that the node does not know it. Near the genesis block it can
+	// be right, because the log is empty or has one block without outputs (GP E.2). Accept it
+	// for the genesis block and its children.
 	for at, steps := best, 0; err == nil && root == (Hash{}) && steps < 2; steps++ {
 		parent, lacking := client.Parent(ctx, jamq.HeaderHash(at.HeaderHash))
 		switch {
@@ -101,8 +102,8 @@ func noParent(err error) bool {
 // probeStatus tests the method workPackageStatus with two requests about an unknown
 // package.
 func probeStatus(ctx context.Context, client *Client, recentHistory int, best jamq.HeaderHash) error {
-	// With the best block as its anchor, the package can still be reported. A node
-	// that answers otherwise might call live packages lost.
+	// This question tests the node. The anchor is the best block, so a later block can still
+	// report the package. A node that answers otherwise might call live packages lost.
 	fresh, err := client.WorkPackageStatus(ctx, best, jamq.PackageHash{}, best)
 	if err != nil {
 		return err
@@ -111,8 +112,9 @@ func probeStatus(ctx context.Context, client *Client, recentHistory int, best ja
 		return fmt.Errorf("%w: workPackageStatus of an unknown package whose anchor is the best block is %s, want Reportable in 1 to %d blocks",
 			ErrMalformed, &fresh, recentHistory)
 	}
-	// With an anchor that is no block, the package cannot be reported. A node that
-	// calls it reportable might hide reports, so that packages would seem dead.
+	// This question tests the node. The anchor is the hash of no block, so no block can report
+	// the package. A node that nevertheless answers "reportable" probably does so for every
+	// package, and would hide reports.
 	old, err := client.WorkPackageStatus(ctx, best, jamq.PackageHash{}, jamq.HeaderHash{})
 	switch refused := new(Error); {
 	case errors.As(err, &refused):

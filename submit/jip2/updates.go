@@ -86,9 +86,9 @@ type earlyUpdate struct {
 	update notification
 }
 
-// maxEarly is the maximum number of early updates that a connection holds. The
-// number is small because a node can send any number of them. An early update
-// of more than maxShape bytes is dropped.
+// maxEarly is how many updates a connection keeps for subscriptions that it does not know
+// yet. It is small, because a node can send any number of them. An update of more than
+// maxShape bytes is not kept.
 const maxEarly = 8
 
 // holdEarly keeps an update for a waiting call that may open its subscription.

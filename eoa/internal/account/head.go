@@ -52,9 +52,10 @@ type Head struct {
 	// how often an operator has resumed the account.
 	Stop    Stop   `json:"stop,omitzero"`
 	Resumes uint64 `json:"resumes,omitempty"`
-	// Accepted is the value of Next when an operator last resumed the account or
-	// reset its nonce. Transactions that the store does not know may have used the
-	// nonces below it, and they are no reason to stop an exclusive account.
+	// Accepted is the value of Next at the moment when an operator last resumed the account or
+	// reset its nonce. An exclusive account stops if the chain has a transaction that the
+	// store does not know. Below Accepted it does not stop for that reason, because the
+	// operator has accepted such transactions.
 	Accepted uint64 `json:"accepted,omitempty"`
 	// Marks name the last commit of each process that has worked on the account,
 	// for the last 16 processes, oldest first. A process checks with them whether

@@ -116,7 +116,8 @@ type Record struct {
 	// yet; 0 means unknown. Used and Unused limit the range of blocks in which the
 	// transaction that used the nonce is searched.
 	Unused uint64 `json:"unused,omitempty"`
-	// Used is the height of a finalized block at which the nonce was used; 0 if GoneAt is 0.
+	// Used is the height of the finalized block that first showed the nonce as used, although
+	// none of the attempts was in a block. It is 0 if there was no such sign (GoneAt is 0).
 	Used uint64 `json:"used,omitempty"`
 	// NotBefore is the time until which the request waits, because its gas could
 	// not be estimated, its cost was not covered, or it could not be signed; zero

@@ -28,9 +28,9 @@ type Rules struct {
 	// Batch is the maximum number of requests that are signed, stored and sent together; 1 to
 	// 1000. The default is 100.
 	Batch int
-	// Rebroadcast is how often a transaction that is in no block is sent again,
-	// because nodes forget transactions; above 0, at most 24 hours. The default is
-	// 30 seconds.
+	// Rebroadcast is the time after which a transaction that is in no block is sent again,
+	// because nodes forget transactions. It is above 0 and at most 24 hours. The default is 30
+	// seconds.
 	Rebroadcast time.Duration
 	// Retry is the wait after a failed call to the chain, the signer or the store;
 	// above 0, at most one minute. The wait doubles with each failure, up to one

@@ -138,8 +138,9 @@ func (v *View) Latest() uint64 {
 	return v.LastLook.Latest
 }
 
-// InFlight returns the number of records in flight. sure means that a node is known
-// to have all of them.
+// InFlight returns the number of requests that have a nonce and are in no block. sure is
+// true if one node is known to have the transactions of all of them, so that it accepts
+// many more: see Rules.MaxInFlight.
 func (v *View) InFlight() (n int, sure bool) {
 	sure = true
 	for i := range v.Open {

@@ -187,8 +187,9 @@ func lastIn(read func(key []byte) ([]byte, error)) (last proof.Commitment, err e
 	return last, err
 }
 
-// acceptedIn returns the package with which the service has applied the block in a
-// payload. It serves as a builder.Explainer.
+// acceptedIn tells a builder that has lost records whether the service has applied a
+// rollup block. payload is that of the block, and the result is the package that contained
+// it. It is used as a builder.Explainer.
 func acceptedIn(read func(key []byte) ([]byte, error), payload []byte) (pkg jamq.PackageHash, err error) {
 	err = withStorage(read, func(get func(key string) []byte) (err error) { pkg, err = service.Accepted(get, payload); return err })
 	if errors.Is(err, service.ErrOtherBlock) {

@@ -22,7 +22,8 @@ import (
 )
 
 var (
-	// ErrOtherChain is returned if the genesis in the database is not that of the chain.
+	// ErrOtherChain is returned if the data directory belongs to a different chain: its
+	// genesis block is not the genesis block of this one.
 	ErrOtherChain = errors.New("ledger: the data directory is of another chain")
 	// ErrDamaged is returned if the database has lost or changed the data that was written.
 	ErrDamaged = errors.New("ledger: the database is damaged")

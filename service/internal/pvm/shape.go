@@ -17,9 +17,9 @@ const (
 	ThreeRegisters
 )
 
-// operands are the decoded operands of an instruction: registers a, b and d, and
-// numbers x and y with extended sign. In a shape with three registers, d receives
-// the result.
+// operands are the decoded operands of an instruction. a, b and d are registers; in an
+// instruction with three registers, d receives the result. x and y are numbers, extended
+// to 64 bits with their sign.
 type operands struct {
 	a, b, d int
 	x, y    uint64
