@@ -30,9 +30,9 @@ type Witness struct {
 // longer check whether its commits are still in the store.
 const maxMarks = 16
 
-// storeState is what a process remembers of the stored state of an account, so that it
-// notices later if the store has lost writes: the store then has a lower version, or lacks
-// the mark of a commit. resumes counts how often an operator has resumed the account.
+// storeState is the part of an account's stored state by which a process notices later
+// that the store has lost writes: the store then has a lower version, or lacks the mark of
+// a commit. resumes counts how often an operator has resumed the account.
 type storeState struct {
 	resumes, version, wake uint64
 	marks                  []account.Mark

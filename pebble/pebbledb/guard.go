@@ -257,7 +257,7 @@ func (f *guarded) Close() error {
 // logger receives the fatal errors of Pebble, which would end the process, and treats them
 // as a failure of the disk: it stores the error in guard and returns, and nothing changes
 // the disk any more. Failed operations never get here, because guard hides them from
-// Pebble. What remains are files that Pebble finds missing or damaged.
+// Pebble. The remaining fatal errors are about files that Pebble finds missing or damaged.
 type logger struct {
 	pebble.Logger
 	guard *guard

@@ -7,11 +7,11 @@ import (
 )
 
 // stage is how far a package has come on one chain. JIP-2 serves no blocks, so this file
-// derives the stages from what the node answers about the package at each block. If
-// answers are missing, it assumes that the package stays alive as long as possible:
-// replacing a package too late costs time, but replacing it too early can execute its
-// transactions twice. An answer that changes the stage counts only if the node gives it
-// twice: see Feed.confirm.
+// derives the stages from the node's answers about the package at each block. If answers
+// are missing, it assumes that the package stays alive as long as possible: replacing a
+// package too late costs time, but replacing it too early can execute its transactions
+// twice. An answer that changes the stage counts only if the node gives it twice: see
+// Feed.confirm.
 type stage uint8
 
 const (
