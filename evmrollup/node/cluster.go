@@ -91,7 +91,7 @@ func (n *Node) Leader(ctx context.Context) (address string, err error) {
 
 // followJAM passes the lead on if no JAM blocks arrive any more.
 func (n *Node) followJAM(ctx context.Context) error {
-	const leases = 10 // a change of the lead costs more than a short wait
+	const leases = 4 // a change of the lead costs more than a short wait
 	stale := max(staleSlots*n.cfg.Spec.SlotDuration, leases*n.cfg.Cluster.Lease)
 	for backoff.Pause(ctx, n.cfg.Spec.SlotDuration) {
 		h := n.builder.Health()

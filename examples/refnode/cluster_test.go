@@ -67,7 +67,7 @@ func startCluster(t testing.TB, size int, slot time.Duration, args ...string) *c
 	key := filepath.Join(t.TempDir(), "key")
 	require.NoError(t, os.WriteFile(key, []byte(hex.EncodeToString(c.secret)), 0o600))
 	c.key = key
-	c.args = append([]string{"-jam", c.jam.url, "-bundle", "1", "-cluster", db.URL(), "-cluster.lease", "1s", "-v", "-authrpc.jwtsecret", key}, args...)
+	c.args = append([]string{"-jam", c.jam.url, "-bundle", "1", "-cluster", db.URL(), "-v", "-authrpc.jwtsecret", key}, args...)
 	for range size {
 		c.join()
 	}
