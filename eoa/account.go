@@ -121,8 +121,7 @@ func (e *Executor) stopIfRolledBack(ctx context.Context, h *account.Head, before
 	if ok {
 		return nil
 	}
-	// The store has lost writes: its state is older than the state that this process has seen
-	// before.
+	// The store has lost writes: it lacks some that this process has seen before.
 	evidence := fmt.Sprintf("the store has version %d with marks %v, and lacks writes of version %d with marks %v or wake version %d",
 		h.Version, h.Marks, before.version, before.marks, before.wake)
 	if err := e.commit(ctx, e.view.StopRolledBack(e.cfg.Now(), evidence)); err != nil {

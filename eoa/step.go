@@ -95,8 +95,8 @@ func (e *Executor) broadcast(ctx context.Context, ready bool) error {
 		return err
 	}
 	now := e.cfg.Now()
-	// Sign a transaction again if it is stuck or if the user has changed its request. The
-	// nonce stays the same, and the price is higher.
+	// Sign a transaction again if it is stuck, if nodes refuse it, or if the user has changed
+	// its request. The nonce stays the same, and the price is usually higher.
 	jobs, b := e.view.Bumps(&e.rules, now)
 	if err := e.commit(ctx, b); err != nil || len(jobs) == 0 {
 		return err

@@ -31,8 +31,8 @@ type Witness struct {
 const maxMarks = 16
 
 // storeState is the part of an account's stored state by which a process notices later
-// that the store has lost writes: the store then has a lower version, or lacks the mark of
-// a commit. resumes counts how often an operator has resumed the account.
+// that the store has lost writes: one of the counts is then lower, or the mark of a commit
+// is missing. resumes counts how often an operator has resumed the account.
 type storeState struct {
 	resumes, version, wake uint64
 	marks                  []account.Mark

@@ -91,8 +91,8 @@ func (p *production) due(number uint64, d demand) (o order, due bool) {
 	case d.runs >= d.full:
 		due = true
 	default:
-		// Transactions wait, but all of them offer less than the base fee. Only blocks lower
-		// the base fee, so an empty block is made, as on Ethereum.
+		// If no transaction can run, all of them offer less than the base fee. Only blocks
+		// lower the base fee, so an empty block is made, as on Ethereum.
 		o.empty = d.runs == 0
 		due, p.began = p.began, false
 	}

@@ -288,8 +288,9 @@ func (s *Store) publish(parent common.Hash, tree ubt.Tree, writes []ubt.Write, c
 			c.fresh = p
 		}
 		p.tree.set(tree)
-		// The root exists already, because the same writes were committed before. It gets one
-		// more commit and, if parent is new, one more parent.
+		// The commit counts for the root in any case. If the root existed before, because other
+		// writes led to the same state, it has one more commit now and, if parent is new, one
+		// more parent.
 		c.links[root] = p.again(root, parent, s.code.unkept(code))
 		c.code = s.code.unknown(code)
 	}

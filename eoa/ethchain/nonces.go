@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// maxScan is how many blocks one Ask reads at most to find transactions, because each
-	// block is large. scanned is how many of them it reads in one batch.
+	// maxScan is how many blocks one Ask reads at most to find transactions, because reading
+	// more would take too long. scanned is how many of them it reads in one batch.
 	maxScan, scanned = 256, 8
 )
 

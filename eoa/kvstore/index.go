@@ -55,8 +55,8 @@ func (s *store) indexed(ctx context.Context, from, to []byte, limit int) (out []
 	return out, nil
 }
 
-// tidy reports whether an account still belongs into an index. If it does not, tidy
-// deletes the entries of the account.
+// tidy reports whether one of the account's entries in an index is valid. It deletes the
+// entries that are not.
 func (s *store) tidy(ctx context.Context, a eoa.Account, entries [][]byte) (is bool, err error) {
 	st, err := s.begin(ctx, a, nil)
 	if err != nil {

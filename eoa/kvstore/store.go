@@ -288,8 +288,8 @@ func (st *step) woken(now time.Time) {
 func (st *step) write(r *eoa.Record) {
 	raw := eoa.EncodeRecord(r)
 	st.set(numbered(st.a, kindRecord, r.ID), raw)
-	// These two indexes change only when a record is new, when it becomes Prepared, or when it
-	// ends. For all other changes the entries stay as they are.
+	// These two indexes change only when a record becomes Pending or Prepared, or when it
+	// ends: a record is Prepared before it gets a later state, and its priority never changes.
 	if !r.Open() || r.State == eoa.Prepared {
 		st.mark(ranked(st.a, r), r.State == eoa.Pending, binary.AppendUvarint(nil, uint64(len(raw))))
 		st.mark(numbered(st.a, kindOpen, r.ID), r.Open(), []byte{1})

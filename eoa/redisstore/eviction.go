@@ -68,10 +68,10 @@ func (k *kv) eachServer(ctx context.Context, f func(context.Context, redis.Cmdab
 	return f(ctx, k.client)
 }
 
-// mend is the beginning of all Lua scripts that scan an account. The fields of an account
-// are in a Redis hash. Those that must be scanned in order (see kvstore.Scanned) are also
-// in a sorted set, which the scripts call the order. The function complete checks whether
-// the order has all of them, and mend rebuilds it from the hash.
+// mend is the beginning of the Lua scripts writeIf and scan. The fields of an account are
+// in a Redis hash. Those that must be scanned in order (see kvstore.Scanned) are also in a
+// sorted set, which the scripts call the order. The function complete checks whether the
+// order has all of them, and mend rebuilds it from the hash.
 const mend = `
 local unscanned = {meta = true, key = true, hash = true, digest = true, ordered = true, indexed = true}
 local function complete()

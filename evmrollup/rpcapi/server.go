@@ -61,9 +61,9 @@ func APIs(n *node.Node, cfg Config) ([]rpc.API, error) {
 	return append(all, cfg.APIs...), nil
 }
 
-// newAPI returns the node, the configuration and the limits, which all RPC methods share.
-// The rate limiter among them is returned too, so that the caller can apply it to
-// connections.
+// newAPI returns the value that the receivers of all public RPC methods share, with the
+// node, the configuration and the limits. It also returns the rate limiter that the limits
+// use.
 func newAPI(n *node.Node, cfg *Config) (api, *ratelimit.Limiter, error) {
 	if err := cfg.Validate(); err != nil {
 		return api{}, nil, err

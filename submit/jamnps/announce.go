@@ -106,8 +106,8 @@ func (h *heads) add(l leaf, parent jamq.HeaderHash, final leaf) {
 // trim removes leaves that are too old or too many.
 func (h *heads) trim() {
 	maps.DeleteFunc(h.leaves, func(_ jamq.HeaderHash, slot jamq.Slot) bool { return slot < h.final.slot })
-	// Sorting all heads at each announcement would be slow. So nothing is removed before there
-	// are twice as many as wanted.
+	// Sorting all heads at each announcement would be slow. So heads are removed for their
+	// number only when there are more than twice as many as wanted.
 	if len(h.leaves) <= 2*maxLeaves {
 		return
 	}

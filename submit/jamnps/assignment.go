@@ -58,8 +58,8 @@ func newAssignment(c *codec.Codec, slot jamq.Slot, entropy, validators []byte) (
 	}
 	cores, n := spec.Cores, spec.Validators
 	if c.Version() >= codec.V080 {
-		// From Gray Paper 0.8.0 on, the set of validators begins with their number, and a third
-		// of that number is the number of active cores.
+		// From Gray Paper 0.8.0 on, the set of validators begins with their number. A third of
+		// that number, at most Spec.Cores, is the number of active cores.
 		count, _, err := countValidators(validators)
 		if err != nil {
 			return nil, fmt.Errorf("active validators: %w", err)

@@ -84,8 +84,8 @@ func (f *Feed) isProved(ctx context.Context, final jamq.HeaderHash) bool {
 // backed records that a peer has announced a delivered block.
 func (f *Feed) backed(n *node, p *peer) { f.backing.announce(n, p.index, f.enoughPeers()) }
 
-// room returns an error if the queue would then hold too many blocks that this peer has
-// announced and too few others.
+// room returns an error if delivering a branch would exceed the share of this peer in the
+// blocks that too few peers have announced.
 func (f *Feed) room(path []mark, p *peer) error {
 	if f.enoughPeers() == 1 {
 		return nil

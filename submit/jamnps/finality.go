@@ -41,8 +41,8 @@ func (f *Feed) loseFinal(p *peer, err error) error {
 // findFinal withdraws loseFinal, because the peer's final block is in reach again.
 func (f *Feed) findFinal(p *peer) { delete(f.lost, p.index) }
 
-// goesBack reports whether a peer now calls an older block final than before, which an
-// honest node never does unless it has restarted.
+// goesBack reports whether a peer's final block is older than one that the same peer has
+// called final before.
 func (f *Feed) goesBack(p *peer, final leaf) bool {
 	if n := f.tree.Get(final.hash); n != nil {
 		final.slot = n.Slot

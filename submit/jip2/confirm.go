@@ -40,8 +40,9 @@ type doubtful struct {
 }
 
 // confirm asks the node again for each answer that would change the fate of a package. It
-// goes on until the node has given the same answer twice, and keeps that one. A corrected
-// answer can make another one doubtful, so confirm repeats the search until it finds none.
+// keeps the answer that the node has given twice, and returns an error if no two answers
+// are equal. A corrected answer can make another one doubtful, so confirm repeats the
+// search until it finds none.
 func (f *Feed) confirm(ctx context.Context, steps []step, packages map[jamq.PackageHash]watched) error {
 	for {
 		var all []doubtful
@@ -83,9 +84,9 @@ func (f *Feed) changesFate(steps []step, i int, pkg jamq.PackageHash, w *watched
 	return before != after
 }
 
-// couldSave reports whether block i is one of the last that can report or accumulate the
-// package, and the node's answer shows neither. A wrong answer would then kill a live
-// package. parent is the parent of the first block in steps.
+// couldSave reports whether block i is so late for the package that the package may be
+// dead if the node's answer is true. A wrong answer would then kill a live package. parent
+// is the parent of the first block in steps.
 func (f *Feed) couldSave(steps []step, i int, parent *node, pkg jamq.PackageHash, w *watched) bool {
 	a, slot := steps[i].answers[pkg], steps[i].Slot
 	reported := f.reportedSince(steps[:i+1], parent, pkg)

@@ -46,9 +46,9 @@ type conn struct {
 	streams map[string]*stream // keys are made by idKey
 	early   earlyUpdates
 	failed  error
-	// doubted is when the client last sent something that a node may refuse by an error
-	// without an id; see doubt. Until doubtTime has passed, such an error is not passed to a
-	// waiting call, because it may not belong to that call.
+	// doubted is when something last happened because of which an error without an id may
+	// belong to no waiting call, for example when a call was given up; see doubt. Until
+	// doubtTime has passed, such an error is not passed to a waiting call.
 	doubted time.Time
 }
 

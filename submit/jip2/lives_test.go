@@ -23,10 +23,10 @@ type life struct {
 	reported, available, collected jamq.Slot
 }
 
-// Each of these packages is reported or accumulated in the last block that can do so: the first
-// one by the age of its anchor (D2) and the epoch (D6), the second one by its prerequisite (D4),
-// the third one by its lookup anchor (D3), and the last one by a prerequisite that may be settled
-// by then (D4).
+// Each of these packages, except the fourth, is reported or accumulated in the last block
+// that can do so: the first one by the age of its anchor (D2) and the epoch (D6), the
+// second one by its prerequisite (D4), the third one by its lookup anchor (D3), and the
+// fifth one by the fourth, its prerequisite, which may be settled by then (D4).
 var lives = []life{
 	{pkg: jamq.PackageHash{1}, anchor: 9, lookup: 3, reported: 17, available: 21, collected: 33},
 	{pkg: jamq.PackageHash{2}, anchor: 18, lookup: 3, needs: []jamq.PackageHash{{1}}, reported: 25, available: 26, collected: 34},

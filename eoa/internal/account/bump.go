@@ -137,8 +137,8 @@ func (v *View) reprice(c *Rules, r *Record) (Fees, error) {
 	// Usually a node has an earlier attempt, and replaces it only if the new prices are higher
 	// by a certain percentage.
 	fees, err := offered.bump(&market, percent, c.Fees.limits(r.limits()))
-	// A no-op that withdraws a request may exceed the user's price limit by this rise. If no
-	// node has anything to replace, it pays today's price instead.
+	// This rise would take the price of a no-op that withdraws a request above the user's
+	// limit. If no node has a transaction to replace, the no-op pays today's price instead.
 	if err != nil && r.Cancelling && payable && r.allRejected() {
 		return market, nil // nothing to replace on any node
 	}

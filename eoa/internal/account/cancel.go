@@ -58,8 +58,8 @@ func (r *Record) replace(p *Request) {
 	r.Cancelling = false
 }
 
-// reset sets the next nonce to the lowest one that is neither used on the chain nor needed
-// by a record. With force, the requests in flight are given up first.
+// reset sets the next nonce as low as possible, but above all nonces that are used on the
+// chain or that a record has. With force, the requests in flight are given up first.
 func (v *View) reset(b *Batch, now time.Time, force bool, changed map[string]Record) {
 	to := b.Head.Floor
 	if v.LastLook != nil {

@@ -152,9 +152,9 @@ func (v *View) findMined(b *Batch, c *Rules, now time.Time, look *Look, answers 
 	case r.GoneAt == 0:
 		r.GoneAt, r.Used = look.Number, look.Finalized
 	case look.Finalized >= r.GoneAt:
-		// Another block has been finalized since the first sign, and it shows the same. A node
-		// that was merely behind would have noticed by now that one of the attempts is in a
-		// block.
+		// The head at the first sign is final now, and the nonce is still used although no
+		// block contains an attempt. A node that was merely behind would have noticed by now
+		// that one of the attempts is in a block.
 		if user, known := answers.Users[r.Nonce]; known {
 			b.loseNonce(c, now, r, user)
 		}

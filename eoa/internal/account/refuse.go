@@ -38,10 +38,10 @@ func (v *View) refuse(c *Rules, now time.Time, refused []Refusal) Batch {
 	return b
 }
 
-// askedAgain is the text in Record.Reason while a reverted request waits for a second try.
-// A request gets a second try if a transaction of the account was mined just before,
-// because the node may not have known that block. The number in the text is the height of
-// the first try.
+// askedAgain is the text in Record.Reason while a reverted request waits to be tried
+// again. It is tried again if a transaction of the account was mined just before, because
+// the node may not have known that block. The number in the text is the height of the
+// first try.
 const askedAgain = "reverted at block %d, soon after a transaction of the account"
 
 // revertMayBeStale reports whether the node may have tried the request on an old
@@ -50,15 +50,15 @@ func (v *View) revertMayBeStale(c *Rules, now time.Time, r *Record) (again bool,
 	var first uint64
 	_, err := fmt.Sscanf(r.Reason, askedAgain, &first)
 	switch {
-	// The last transaction of the account was mined some blocks ago. Every node knows its
-	// effects by now, so the revert is real.
+	// The last transaction of the account was mined some blocks ago. The executor assumes that
+	// every node knows its effects by now, so the revert counts.
 	case v.mined == 0 || v.LastLook.Number > v.mined+nodeLag:
 		return false, ""
 	// This is the first revert, and the request's Reason remembers its height.
 	case err != nil:
 		return true, fmt.Sprintf(askedAgain, v.LastLook.Number)
 	}
-	// Some blocks later the request is tried a second time. If it reverts again, it fails. On
-	// a chain without new blocks it fails after Fees.StallTimeout.
+	// The request is tried again until some blocks have passed. If it still reverts then, it
+	// fails. On a chain without new blocks it fails after Fees.StallTimeout.
 	return v.LastLook.Number <= first+nodeLag && now.Sub(r.QueuedAt) < c.Fees.StallTimeout, r.Reason
 }

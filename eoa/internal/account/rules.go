@@ -101,8 +101,8 @@ const (
 	maxTxGas = 1 << 24
 	// nodeLag is how many blocks the executor allows a node to be behind. A gas estimate may
 	// come from another node than the last Look, because both can stand behind the same
-	// gateway. A revert therefore counts only if the account's last transaction is more than
-	// nodeLag blocks old.
+	// gateway. A revert therefore counts at once only if the account's last transaction is
+	// more than nodeLag blocks old; otherwise the request is tried again.
 	nodeLag = 2
 	// MaxRetry is the longest wait after failures; see Rules.Retry.
 	MaxRetry = time.Minute

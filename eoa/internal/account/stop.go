@@ -86,8 +86,8 @@ func (v *View) findUnknownUse(b *Batch, c *Rules, now time.Time, used uint64) {
 	case b.Head.Started:
 		b.unknownUse(c, now, fmt.Sprintf("the node has %d transactions of the account, and the store has assigned %d nonces", used, b.Head.Next))
 	// The store does not know the account at all, although the chain has transactions of it.
-	// It may have lost everything, so the account stops until an operator confirms that this
-	// is right.
+	// The store may have lost everything, so an exclusive account stops until an operator
+	// confirms that this is right.
 	case b.Head.Resumes == 0:
 		b.unknownUse(c, now, fmt.Sprintf("the node has %d transactions of the account, and the store knows nothing of the account; if they were not sent with this store, resume the account", used))
 	}

@@ -44,8 +44,9 @@ func (v *View) belowFloor(b *Batch, c *Rules, now time.Time, look *Look) bool {
 // ahead reports whether look must wait until a later report confirms it.
 func (v *View) ahead(b *Batch, c *Rules, now time.Time, look *Look) bool {
 	since, used := &b.Head.AheadSince, look.Latest
-	// For an exclusive account, and for a new account, the transactions in the node's pool
-	// count as well, because no request may get one of their nonces.
+	// For an exclusive account, and for a new one, the transactions in the node's pool count
+	// as well: an exclusive account must have no unknown ones, and a new account takes its
+	// first nonce from Pending.
 	if (c.Exclusive || !v.Head.Started) && look.Pending > v.Head.Accepted {
 		used = max(used, look.Pending)
 	}

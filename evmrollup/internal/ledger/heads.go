@@ -41,7 +41,7 @@ type HeadLog struct {
 }
 
 // change is a HeadChange as the log keeps it. For a block that has become final, only the
-// number is kept, because the ledger has the block and memory is scarce.
+// number is kept, which saves memory, because the ledger has the block.
 type change struct {
 	number  uint64
 	block   *Block // nil: in the ledger
