@@ -77,10 +77,11 @@ type Rollup[B any] interface {
 	// removes the block's operations from those that wait. The log already has the block. If
 	// Apply returns an error, it must have changed nothing, and the builder calls it again.
 	Apply(ctx context.Context, block Block[B]) error
-	// Undo removes the newest block, because no chain can accumulate it, and restores the state
-	// before the block. The operations of the block wait again. They come before all others,
-	// unless the rollup orders operations itself, as a mempool does. If Undo returns an error,
-	// it must have changed nothing, and the builder calls it again.
+	// Undo takes back the newest block, because no JAM chain can accumulate it any more. It
+	// restores the state before the block, and the operations of the block wait to be executed
+	// again. They come before all others, unless the rollup orders operations itself, as a
+	// mempool does. If Undo returns an error, it must have changed nothing, and the builder
+	// calls it again.
 	Undo(ctx context.Context, block Block[B]) error
 	// Root returns the root of the newest state.
 	Root() common.Hash

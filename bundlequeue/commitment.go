@@ -117,8 +117,9 @@ func (q *Queue) use(commitment common.Hash) {
 	}
 }
 
-// useOnce records a commitment while a snapshot is read, and fails if it is there
-// twice.
+// useOnce is called for each commitment in a snapshot that is being read. If the snapshot
+// has the commitment twice, it is damaged, because no two bundles share a commitment, and
+// reading fails.
 func (q *Queue) useOnce(r *wire.Reader, commitment common.Hash) {
 	if q.isUsed(commitment) {
 		r.Fail("commitment %s twice", commitment)

@@ -42,8 +42,8 @@ func isLossBy(reason anchor.Reason, needs []need) bool {
 	// was not reported, because a package cannot be reported before its prerequisites.
 	case anchor.AnchorExpired:
 		return !slices.ContainsFunc(needs, func(n need) bool { return n.dead || !n.arrived })
-	// The package expired in the ready queue (D6), which is a loss unless one of its
-	// prerequisites died.
+	// The package was reported but never accumulated, because it left the ready queue after an
+	// epoch (D6). That counts as a loss, unless it had to wait for a prerequisite that died.
 	case anchor.NeverReady:
 		return !slices.ContainsFunc(needs, func(n need) bool { return n.dead })
 	}

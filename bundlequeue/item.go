@@ -58,8 +58,8 @@ type item struct {
 // new package for the bundle. The counts determine the back-off, and operators see them
 // in Delay.
 type trouble struct {
-	// failed counts the builds that the host could not do. useless counts those whose
-	// package was dead when it was ready.
+	// failed counts the builds that the host reported as failed. useless counts the builds
+	// that came too late: their package could no longer be accumulated when it was ready.
 	failed, useless int
 	// reason is the reason for which the last of the useless packages was dead.
 	reason anchor.Reason

@@ -66,8 +66,8 @@ type entry struct {
 type Tracker struct {
 	// blocks are the newest final block and all later ones, in order.
 	blocks []entry
-	// For each stage s, tops[s] is the number of the last block before the first one that has
-	// not reached the stage. For example, tops[final] is the number of the finalized head.
+	// tops[s] is the number of the highest block up to which every block has reached stage s.
+	// For example, tops[final] is the number of the finalized head.
 	tops         [final + 1]uint64
 	byCommitment map[common.Hash]uint64
 }

@@ -46,8 +46,8 @@ type Report struct {
 
 // Stats is the state of an account after the last step of its executor.
 type Stats struct {
-	// Pending is how many requests without a nonce the executor has read. The store
-	// may have more of them.
+	// Pending is the number of requests that wait for a nonce, as far as the executor has read
+	// them from the store. The store may have more.
 	Pending int
 	// Prepared is how many requests are signed but not known to be on a node.
 	Prepared int

@@ -268,8 +268,9 @@ func (c *core) newWalk() walk {
 
 // passed reports whether the walk has gone past the present position of a transaction.
 func (w *walk) passed(e *entry) bool {
-	// The walk never goes back. If it has passed this position, the session must consider the
-	// transaction itself.
+	// The walk visits transactions from the best to the worst and never goes back. If the
+	// position of this transaction is behind it, the walk will not find the transaction, and
+	// the session must consider it otherwise.
 	return w.ended || w.index == nil || w.at.entry != nil && before(e.ranked(e.lead), w.at)
 }
 

@@ -187,8 +187,8 @@ func (c *Chain) append(txs []*types.Transaction, counts map[common.Address]uint6
 	c.blocks = append(c.blocks, block{hash, txs, counts})
 }
 
-// Mine adds a block with transactions from the pool. Before that, a reorg or the
-// loss of the pool may happen, with the probabilities of the faults.
+// Mine adds a block with transactions from the pool. Before that it may simulate a reorg
+// or a node that loses its pool, as often as the Faults of the chain say.
 func (c *Chain) Mine() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

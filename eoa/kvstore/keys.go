@@ -122,7 +122,8 @@ func appendNumber(key []byte, n uint64) []byte {
 	return append(key, digits[:]...)
 }
 
-// single returns the key of an account for a kind that has only one key.
+// single returns the key under which an account has the only entry of a kind, for example
+// its "meta". Other kinds have many entries, whose keys end with an id.
 func single(a eoa.Account, k kind) []byte { return append(begin(a, len(k)), k...) }
 
 // prefix returns the prefix of all keys of an account and a kind.

@@ -24,8 +24,9 @@ type Overrides struct {
 	Accounts map[common.Address]AccountOverride
 	// Block holds the changed fields of the block.
 	Block BlockOverride
-	// Precompiles are the contracts that [Block.SetPrecompiles] adds in blocks of this chain.
-	// Accounts may change them too.
+	// Precompiles are the precompiled contracts of this chain in addition to Ethereum's: those
+	// that its blocks get with [Block.SetPrecompiles]. The field Accounts can move a
+	// precompiled contract to another address, or replace it by ordinary code.
 	Precompiles vm.PrecompiledContracts
 }
 

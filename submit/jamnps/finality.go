@@ -30,8 +30,10 @@ func (f *Feed) lacksFinal() bool {
 func (f *Feed) loseFinal(p *peer, err error) error {
 	f.lost[p.index] = fmt.Errorf("peer %s: %w", p.Addr, err)
 	f.loop.NoteContradiction(f.lost[p.index])
-	// Usually checkFinality waits some slots before it gives up. It need not wait if the block
-	// is too far away and the remaining peers are too few to make any block final.
+	// The block that the peer calls final does not fit the delivered blocks. Usually
+	// checkFinality waits some slots before Follow ends for that reason. Follow ends at once
+	// if the block is more than MaxGap blocks away and too few other peers are left to make a
+	// block final.
 	if n := len(f.lost); errors.Is(err, feed.ErrExcludes) || n < f.cfg.FinalPeers || f.cfg.FollowPeers-n >= f.cfg.FinalPeers {
 		return nil
 	}
