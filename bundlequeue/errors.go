@@ -8,9 +8,12 @@ var (
 	// ErrQueueFull means that Config.MaxQueueDepth bundles are waiting already. The host keeps the
 	// transactions and tries again later.
 	ErrQueueFull = errors.New("bundlequeue: queue full")
-	// ErrWrongNumber means that a new bundle does not have the next number. For other
-	// events it means that the queue has no bundle with the given number, or that the
-	// event does not apply in the bundle's state.
+	// ErrWrongNumber means that the number in an event does not fit:
+	//
+	//   - In Reserve it is not the next number, and in Enqueue it is neither the next number
+	//     nor a reserved one.
+	//   - In other events, the queue has no bundle with this number, the event cannot be
+	//     applied in the state of the bundle, or the new number is out of range.
 	ErrWrongNumber = errors.New("bundlequeue: wrong number")
 	// ErrWrongParent means that a bundle was executed on a block that is not the one before it in
 	// the queue. Usually that block has failed in the meantime. The host should process the Failed

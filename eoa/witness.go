@@ -25,9 +25,10 @@ type Witness struct {
 	seen    map[Account]storeState
 }
 
-// maxMarks is how many marks an account's head keeps: one for the last commit of
-// each process. A process whose mark was pushed out by this many others can no
-// longer check whether its commits are still in the store.
+// maxMarks is how many marks the head of an account has at most. Each process that commits
+// to the account leaves a mark for its last commit there, and later checks by it whether
+// the store still has that commit. If more processes than this work on the account, the
+// oldest mark is dropped, and its process can no longer check.
 const maxMarks = 16
 
 // storeState is the part of an account's stored state by which a process notices later

@@ -27,10 +27,11 @@ func (r Rate) valid() bool {
 
 // Config configures a [Limiter]. Start from [DefaultConfig].
 type Config struct {
-	// Source limits each source, and Connection limits each connection of a source. By default a
-	// source may send 50 transactions and 256 kB per second, with bursts of 200 transactions and
-	// 1,024 kB, and a connection half of that. One connection then leaves half of the source's rate
-	// to the other connections.
+	// Source limits everything that one source sends, for example one IP address, and
+	// Connection limits each single connection of a source. By default a source may send 50
+	// transactions and 256 kB per second, with bursts of 200 transactions and 1,024 kB. A
+	// connection may send half of that, so that one busy connection cannot use up the whole
+	// rate of its source.
 	Source, Connection Rate
 	// Global limits all sources together. The default is 2,000 transactions and
 	// 16 MB per second.

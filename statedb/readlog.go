@@ -90,9 +90,10 @@ func (s *sorted[T]) all(yield func(T) bool) {
 type logged[T any] struct {
 	what T
 	seq  int
-	// A key may first be read as a raw key and later, for example, as a storage slot. named
-	// then numbers this second read, counted from 1, so that rewind can undo it. Otherwise it
-	// is 0.
+	// named is not 0 if the key was first read as a raw key, and a later read showed what it
+	// is, for example a storage slot of an account. named numbers these later reads from 1, so
+	// that rewind, which goes back to an earlier position of the log, can undo the newest of
+	// them.
 	named int
 }
 

@@ -234,13 +234,12 @@ func (p *Pool) Applied(block txpool.Block) {
 	p.logDisplaced(p.Reset(txpool.Head{Included: []txpool.Block{block}, BaseFee: p.baseFee()}))
 }
 
-// Undone undoes a block and puts its transactions back into the pool. Rollup.Undo
-// calls it. undo must restore the state before the block, so that txpool.State
-// shows that state. number is the number of the block, which appears in messages to
-// operators.
+// Undone is called by the host's Rollup.Undo. It calls the function undo, which must restore the
+// state before the block, so that txpool.State shows that state. Then it puts the transactions of
+// the block back into the pool. number is the number of the block, for messages to operators.
 //
-// If undo returns an error, it must have changed nothing, and Undone returns that
-// error. After an earlier panic, Undone returns ErrPanic without calling undo.
+// If undo returns an error, it must have changed nothing, and Undone returns that error. After an
+// earlier panic, Undone returns ErrPanic without calling undo.
 func (p *Pool) Undone(number uint64, block txpool.Block, undo func() error) error {
 	if p.failed.Load() {
 		return ErrPanic

@@ -85,9 +85,11 @@ func New(cfg Config, store eoa.Store, open eoa.Opener) (*Runner, error) {
 	return &Runner{cfg, store, open}, nil
 }
 
-// Run works on an account until nothing is due for a while, and then suspends the
-// job. It returns nil only if suspend returned nil. Before it returns an error, Run
-// tries to release the account, and the engine should then run the job again.
+// Run is the body of a job: it works on the account until no step is due for a while, and
+// then calls suspend, which ends the job in the engine and schedules the next one. Run
+// returns nil only if suspend has returned nil. After any other result the engine should
+// run the job again; Run has then tried to release the account, so that another process
+// can work on it.
 func (r *Runner) Run(ctx context.Context, s Step, suspend Suspend) error {
 	e, err := r.open.Executor(r.cfg.Executor, s.Account, r.store)
 	if err != nil {

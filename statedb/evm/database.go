@@ -164,8 +164,9 @@ func (a *adapter) stage(changes []accessChange) error {
 func (a *adapter) stored(addr common.Address) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	// A tree of hashed keys cannot list the slots of an account. Only the first 64 slots, and
-	// slots that were read, can be checked.
+	// The tree stores slots under hashed keys, so the slots of an account cannot be listed.
+	// Check the slots that this block has read, and the first 64, which the account's header
+	// contains.
 	for _, r := range a.view.Reads() {
 		if r.Kind == statedb.StorageAccess && r.Address == addr && a.view.Storage(addr, r.Slot) != (common.Hash{}) {
 			return true

@@ -148,7 +148,8 @@ func children(r ref, depth int) (left, right ref, err error) {
 
 // beside returns the two sides of a new inner node above the stem r.
 func beside(r ref, name string, depth int) (left, right ref) {
-	// The bit of the stem at this depth decides on which side it is. The other side is empty.
+	// The stem is in one of the two subtrees below the new inner node, and the other one is
+	// empty. The bit of the stem's name at this depth decides: 0 is left, and 1 is right.
 	if name[depth/8]>>(7-depth%8)&1 == 0 {
 		return r, ref{}
 	}

@@ -23,10 +23,10 @@ type Use struct {
 	Deletes bool
 }
 
-// Proof shows the values of a tree at some keys. It also shows enough of the tree
-// around them to compute the root before and after these keys are written. For each
-// tree and each sorted list of uses there is exactly one proof: [Tree.Prove] makes
-// it, and [Open] accepts no other.
+// Proof proves the values of a tree at some keys to a verifier that knows only the root of
+// the tree. If an execution has written some of these keys, the verifier can also compute the
+// root after the writes. For each tree and each sorted list of uses there is exactly one
+// proof: [Tree.Prove] makes it, and [Open] accepts no other.
 //
 // A proof describes a depth-first walk over all nodes on the paths to the keys, in four streams:
 // bits, opened leaves, hashes and values. The comment of prover has their order.

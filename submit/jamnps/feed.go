@@ -32,10 +32,10 @@ type FeedConfig struct {
 	// peers in Config.Peers. It must be between 1 and the number of peers. The default is
 	// 3, or all peers if there are fewer.
 	FollowPeers int
-	// FinalPeers is the number of followed peers that must report a block as
-	// final before the feed does. It must be between 1 and FollowPeers. The
-	// default is more than half of FollowPeers. If this many peers lie, a queue
-	// can give up packages that are alive: see the package documentation.
+	// FinalPeers is how many of the followed peers must call a block final before the feed
+	// reports it as final. It must be between 1 and FollowPeers. The default is more than half
+	// of FollowPeers. If FinalPeers peers lie together, a queue may take packages for dead that
+	// are alive, and execute their transactions again: see the package documentation.
 	//
 	// If FinalPeers is 1 and CheckFinal is nil, every followed peer is trusted: it
 	// can make invented blocks final, and fill the queue with such blocks.

@@ -84,9 +84,9 @@ type ChainSubUpdate[T any] struct {
 	Value      T         `json:"value"`
 }
 
-// UnmarshalJSON decodes an update. The error wraps ErrMalformed if the update
-// does not name the block after which its value holds. The updates of some
-// nodes lack this block.
+// UnmarshalJSON decodes an update. Some nodes send updates that do not name their block.
+// The error then wraps ErrMalformed, because the value of such an update could not be
+// assigned to a block.
 func (u *ChainSubUpdate[T]) UnmarshalJSON(raw []byte) error {
 	var block BlockDescriptor
 	if err := block.decode(raw); err != nil {

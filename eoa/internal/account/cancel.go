@@ -59,7 +59,8 @@ func (r *Record) replace(p *Request) {
 }
 
 // reset sets the next nonce as low as possible, but above all nonces that are used on the
-// chain or that a record has. With force, the requests in flight are given up first.
+// chain or that belong to a request in flight. If force is true, it first ends the
+// requests in flight, so that their nonces become free.
 func (v *View) reset(b *Batch, now time.Time, force bool, changed map[string]Record) {
 	to := b.Head.Floor
 	if v.LastLook != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/jamq/jamq/eoa"
 )
 
-// Handler serves a chain to other processes. A call is carried out even if the
-// process that made it has been killed.
+// Handler serves a chain to the test processes that use it through [Chain]. If a process
+// is killed during a call, the call is carried out nevertheless, as by a real node.
 func Handler(c eoa.Chain) http.Handler {
 	server := rpc.NewServer()
 	if err := server.RegisterName("Chain", service{c}); err != nil {

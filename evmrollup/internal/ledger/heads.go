@@ -11,11 +11,10 @@ import (
 // them.
 var ErrMissed = errors.New("ledger: changes are no longer available")
 
-// HeadChange is one step of the latest block: the newest block that JAM has accumulated
-// together with all blocks before it. After a reorg of JAM, the latest block moves back
-// past the blocks that are no longer accumulated. Mostly, the same blocks are
-// accumulated again. A different block takes the place of a block that the queue has
-// given up.
+// HeadChange reports that the latest block has moved by one block, forward or, after a
+// reorg of JAM, back. The latest block is the newest one such that JAM has accumulated it
+// and every block before it. Usually JAM accumulates the same blocks again later. If the
+// queue has given up a block, a different block takes its number.
 type HeadChange struct {
 	// Block is the block that latest has reached or has stepped back over.
 	Block *Block
