@@ -151,8 +151,9 @@ type Checkpointer interface {
 	Restore(ctx context.Context, records [][]byte) error
 }
 
-// Pruner is an optional part of a [Checkpointer] whose checkpoints need data
-// outside the log, for example a state on disk.
+// Pruner is an optional part of a [Checkpointer] that keeps data outside the log, for
+// example a state on disk. The builder tells it when older data is no longer needed for a
+// restart.
 type Pruner interface {
 	// Prune is called when the log has the records of the last call of Checkpoint, and no
 	// earlier checkpoint. The rollup may then remove data that only earlier checkpoints need.

@@ -44,8 +44,8 @@ func (e *engine) work(ctx context.Context) error {
 
 // workOnce does one piece of work, and reports whether there may be more.
 func (e *engine) workOnce(ctx context.Context) (more bool, err error) {
-	// The rollup first follows the log: it applies or undoes a block. After an error,
-	// the worker must do nothing else before that call has succeeded.
+	// First let the rollup follow the log, by applying or undoing one block. If this fails, it
+	// is tried again, and the worker does nothing else before it has succeeded.
 	if t, some := e.chain.next(); some {
 		if err := e.carry(ctx, t); err != nil {
 			return false, err

@@ -35,9 +35,9 @@ type Build struct {
 	Core jamq.CoreIndex
 	// Offset is how many blocks the anchor lies behind the newest block. It is at least 1.
 	Offset int
-	// Anchor is the block that the package should be anchored to. A host that uses
-	// package told, which sees no blocks, gets an invented block here, and finds a JAM
-	// block by Offset instead.
+	// Anchor is the JAM block that the package should be anchored to. A host that sees no JAM
+	// blocks, and uses package told, gets an artificial block here. It then takes the block
+	// that is Offset blocks behind its newest one.
 	Anchor anchor.Point
 	// MinAnchor is the oldest block that the package may be anchored to, because all earlier
 	// versions of the bundle are dead there. Zero means that any block will do.

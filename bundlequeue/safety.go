@@ -54,8 +54,9 @@ func (q *Queue) admissible(it *item) admission {
 	if done := s.Accumulated; !done.IsZero() && (done.Height < best || s.Reported.IsZero()) {
 		return admission{ok: true, minAnchor: later(minAnchor, done)}
 	}
-	// The new package must name v as a prerequisite. The chain accepts this only while the
-	// report of v is in recent history (rule R3, Gray Paper 11.39).
+	// The package of the previous bundle, v, is not accumulated on this chain yet, so the new
+	// package must name it as a prerequisite. The chain accepts this only while the report of
+	// v is in recent history (rule R3, Gray Paper 11.39).
 	if anchor.PrerequisiteExpired(&q.cfg.Spec, s.Reported, best+uint64(q.buildBlocks())) {
 		return admission{}
 	}

@@ -126,8 +126,9 @@ type Store interface {
 	// passed.
 	Due(ctx context.Context, now time.Time, limit int) ([]Account, error)
 
-	// Load returns an account's head, and its records that have a nonce and may
-	// still change. It returns ErrFenced if the lease is lost.
+	// Load returns the stored state of an account, for a worker that has acquired its lease:
+	// the head, and the records that have a nonce and may still change. It returns ErrFenced
+	// if the worker no longer has the lease.
 	Load(ctx context.Context, l Lease) (Loaded, error)
 	// Inbox returns the orders that have not been carried out, and up to limit
 	// requests without a nonce. Requests with a higher [Request.Priority] come

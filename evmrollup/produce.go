@@ -29,7 +29,8 @@ const MaxTime = 253_402_300_799
 // Developers can change both through the methods of Chain.
 type production struct {
 	mu sync.Mutex
-	// began is true if a slot has begun and only full blocks were made in it so far.
+	// began is true if the present JAM slot may still get a block that is not full: the slot
+	// has begun, and only full blocks were made in it so far.
 	began bool
 	// manual is true if transactions in the pool do not cause a block. Blocks are then made
 	// only by Mine, by edits and at intervals.

@@ -17,9 +17,10 @@ var ErrRecord = errors.New("mempool: malformed record")
 const (
 	// recordPool begins a record that package txpool has made.
 	recordPool = 'P'
-	// recordReturned begins a record which confirms that the pool has the transactions
-	// of an undone block again. 8 bytes follow: the number of that undone block,
-	// counted from the start of the log.
+	// recordReturned begins a record that is written after a block was undone, when the pool
+	// has all transactions of the block again. Without this record, a restart takes them from
+	// the block once more. The number of the undone block follows in 8 bytes, counted from the
+	// start of the log.
 	recordReturned = 'R'
 )
 
@@ -27,8 +28,9 @@ const (
 // back. It is computed from the log, so that the same records and blocks always lead to
 // the same history.
 type history struct {
-	// undone has the blocks whose transactions may be in no record of the pool, in the
-	// order of undoing. After a restart the pool takes these transactions back.
+	// undone has the undone blocks, in the order of undoing, for which the log does not
+	// confirm that the pool has their transactions again. After a restart the pool takes these
+	// transactions from the blocks.
 	undone []undone
 	// count is how many blocks were undone so far, which is also the number of the last
 	// one. When the log is read again, each block gets the same number.

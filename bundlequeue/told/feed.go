@@ -150,8 +150,8 @@ func (f *Feed) extend() jamq.Block {
 func (f *Feed) finalize() (final jamq.Block, moved bool) {
 	count := max(0, len(f.Blocks)-f.cfg.Finality)
 	for _, p := range f.Packages {
-		// A block becomes final early if it has accumulated a package that the host has
-		// reported as final.
+		// Usually a block of the feed becomes final after Config.Finality blocks. It becomes
+		// final earlier if it has accumulated a package that the host has reported as final.
 		if p.State == bundlequeue.Finalized && p.Accumulated != 0 {
 			count = max(count, int(p.Accumulated)-int(f.Final.Slot))
 		}

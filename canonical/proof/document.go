@@ -45,8 +45,8 @@ type Document struct {
 	Storage *StorageProof `json:"storage,omitempty"`
 	Outputs *ChapterProof `json:"outputs,omitempty"`
 	Log     *YieldProof   `json:"log,omitempty"`
-	// Commitment is the third link: the encoded [Commitment] that the rollup's service stored
-	// or yielded.
+	// Commitment is the third link: the encoded [Commitment] to the rollup block that the
+	// rollup's service has stored or yielded. It contains the transactions root of the block.
 	Commitment hexutil.Bytes `json:"commitment"`
 	// Transaction is the fourth link: from the transactions root in the commitment to the
 	// transaction. It is nil if the document is about the block only.
@@ -149,10 +149,10 @@ func (d *Document) route() error {
 	return fmt.Errorf("%w: want finality with storage or with outputs, or beefy with log, and nothing else", ErrMalformed)
 }
 
-// AddTransaction makes the document a proof of the transaction at the given index
-// of the rollup block: it sets the claim and adds the fourth link. Only a host that
-// has the whole block can do this. The error wraps ErrTransaction if the block has
-// no transaction with this index.
+// AddTransaction turns a proof that a rollup block is final into a proof that the block's
+// transaction at the given index is final. It sets the claim, and adds the nodes that
+// prove the transaction. Only a host that has the whole block can do this. The error wraps
+// ErrTransaction if the block has no transaction with this index.
 func (d *Document) AddTransaction(txs types.Transactions, index int) error {
 	nodes, err := ProveTransaction(txs, index)
 	if err != nil {

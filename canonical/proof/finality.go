@@ -49,9 +49,9 @@ type Format interface {
 	Message(p Precommit) []byte
 }
 
-// Draft is the format of this library, modelled on GRANDPA. The message consists of
-// a domain tag, the header hash, the state root, the slot, the round and the set.
-// Integers are little-endian.
+// Draft is the [Format] of this library for the votes of validators, modelled on GRANDPA.
+// A validator signs a domain tag, the header hash, the state root, the slot, the round and
+// the set, in this order. Integers are little-endian.
 type Draft struct{}
 
 // draftTag is the beginning of each message that validators sign as a vote. A signature

@@ -25,8 +25,9 @@ const (
 	ChapterOutputs = 16
 )
 
-// ChapterKey returns the key of the chapter with the given number in the state (GP D.1,
-// D.2).
+// ChapterKey returns the state key of one part of the JAM state that belongs to no
+// service, for example the active validators. The Gray Paper calls such a part the chapter
+// C(n) (GP D.1, D.2).
 func ChapterKey(chapter uint8) Key { return Key{chapter} }
 
 // ServiceKey returns the key of a service's account, C(255, service) (GP D.1, D.2).

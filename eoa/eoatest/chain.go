@@ -32,9 +32,8 @@ type Faults struct {
 	// Garbage is the probability that a send is answered with a text that is not
 	// recognized. The node may have accepted the transaction.
 	Garbage float64
-	// Refuse is the probability that a send is answered by another node, which
-	// refuses the transaction for lack of funds. The first node may have the
-	// transaction.
+	// Refuse is the probability that a gateway answers a send with the refusal of another
+	// node, for lack of funds. The node that received the transaction may have accepted it.
 	Refuse float64
 	// Hedge is the probability that a gateway gives a send to two nodes and returns
 	// the answer of the second node, which refuses the transaction for some reason.

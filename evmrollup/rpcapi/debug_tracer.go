@@ -155,7 +155,8 @@ func hashed(op byte, scope tracing.OpContext) int {
 	return 2 * int(size.Uint64())
 }
 
-// hookEnds wraps the hooks for logs and for the end of a transaction, as hook does.
+// hookEnds wraps the hooks for logs and for the end of a transaction. Like those that hook
+// wraps, they count the size of the result, and do nothing after the tracer was stopped.
 func (t *bounded) hookEnds(h *tracing.Hooks) {
 	inner := t.Hooks
 	if inner.OnLog != nil {

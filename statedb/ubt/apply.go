@@ -14,9 +14,9 @@ const (
 	// parallelWrites is the minimum number of writes in a subtree that gets its own
 	// goroutine.
 	parallelWrites = 16
-	// batchShare is the number of batches into which many writes are divided, so
-	// that several goroutines have work. The nodes of a batch are first built and
-	// then hashed together.
+	// batchShare is how many batches a large set of writes is divided into, so that several
+	// goroutines have work. Each batch changes a part of the tree, and then hashes all its new
+	// nodes together.
 	batchShare = 16
 	// minBatch and maxBatch bound the size of a batch, in writes. Batches that are
 	// too small waste time, and batches that are too large leave goroutines without

@@ -32,9 +32,9 @@ type Use struct {
 // bits, opened leaves, hashes and values. The comment of prover has their order.
 type Proof struct {
 	bits bitWriter
-	// opened contains the keys of values that the proof shows although they were
-	// not requested. Each such value proves that the node above it is a stem, and
-	// that the nodes above the stem are inner nodes.
+	// opened contains the keys of values that nobody requested. If a requested key is absent
+	// because another stem is in its place, the proof shows the first value of that stem. It
+	// proves that this node is a stem, and that the nodes above it are inner nodes.
 	opened []Key
 	hashes []Hash     // hashes of nonempty siblings
 	values [][32]byte // values of present leaves
@@ -57,7 +57,9 @@ const proofHeader = 4 * 4
 // stem. The address follows them.
 const embeddingZeros = 12
 
-// isEmbedding reports whether a stem or a hash begins like the data of a stem.
+// isEmbedding reports whether 32 bytes of a proof look like a part of the data that
+// EIP-7864 hashes to a stem, which begins with twelve zero bytes. A forged proof contains
+// such bytes.
 func isEmbedding(node [32]byte) bool {
 	// An honest stem or hash practically never begins in this way, but a forged one
 	// does. The data of a stem and of an inner node both have 64 bytes, so one can

@@ -255,9 +255,9 @@ func roomFor[E any](c *coder, n uint64, least int) uint64 {
 	if excess == 0 {
 		return n
 	}
-	// A forged count must not cause a large allocation, so compute how many
-	// elements the input can contain: as many of the shortest elements as maxExcess
-	// allows, and further elements with byte strings that make up for their excess.
+	// The count may be forged, so allocate memory only for as many elements as the input can
+	// contain. Elements that take more memory than their encoding allows are limited by
+	// maxExcess. Beyond that, each element must have byte strings that take less.
 	shortest := (maxExcess - c.excess) / excess
 	rest := c.left() - min(c.left(), shortest*uint64(least))
 	return min(n, shortest+rest/(uint64(least)+excess)+1)

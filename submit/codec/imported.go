@@ -92,10 +92,10 @@ func (c *Codec) ImportedBy(b *Block, before, after int) (jamq.Block, error) {
 	return e.importedBy(before, after)
 }
 
-// Effect is the effect of a block on work reports, as far as the block shows it
-// alone. The rest depends on the number of validators, which from Gray Paper
-// 0.8.0 on follows from earlier blocks. A program that receives the newest block
-// first keeps effects, and calls Imported from the oldest block on.
+// Effect is what a single block shows about work reports. To learn which reports became
+// available, the number of validators is needed too, and from Gray Paper 0.8.0 on it
+// follows from earlier blocks. A program that receives the newest block first therefore
+// keeps an Effect for each block, and later calls Imported from the oldest block on.
 type Effect struct {
 	// Block lacks what depends on the number of validators, which are Available
 	// and CoresCleared.
@@ -110,9 +110,9 @@ type Effect struct {
 	most    int // the greatest number of validators in a set
 }
 
-// EffectOf returns the effect of a block as far as the block shows it alone. It
-// checks only that the header commits to the extrinsic. Errors are those of
-// Encode or wrap ErrExtrinsicHash.
+// EffectOf extracts from a block everything about work reports that can be known without
+// earlier blocks. It checks only that the header commits to the extrinsic. Errors are
+// those of Encode or wrap ErrExtrinsicHash.
 func (c *Codec) EffectOf(b *Block) (Effect, error) {
 	commitment, err := c.ExtrinsicHash(&b.Extrinsic)
 	if err != nil {

@@ -24,9 +24,9 @@ func personalHash(personal string, data []byte) []byte {
 	if err != nil {
 		panic(err) // only for a key that is too long
 	}
-	// Package blake2b has no parameter for it. The personalization is the last quarter
-	// of the parameter block (RFC 7693, 2.5; BLAKE2, 2.8), which is XORed into the
-	// initial state. Write it into the marshaled state of a new hash.
+	// Package blake2b has no parameter for the personalization. It is the last quarter of the
+	// parameter block (RFC 7693, 2.5; BLAKE2, 2.8), which is XORed into the initial state. So
+	// write it into the marshaled state of a new hash.
 	const words = 3 // bytes before the state's eight words, big-endian
 	state, err := h.(encoding.BinaryMarshaler).MarshalBinary()
 	if err != nil {

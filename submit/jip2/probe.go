@@ -93,8 +93,8 @@ func probeBeefyRoot(ctx context.Context, client *Client, best BlockDescriptor) e
 
 // noParent reports whether the node answers that it does not have a block's parent.
 func noParent(err error) bool {
-	// JIP-2 defines an error for this case, but some nodes answer null, or a slot
-	// that does not exist.
+	// The node does not have the parent, for example that of the genesis block. JIP-2 defines
+	// an error for this case, but some nodes answer null, or a slot that does not exist.
 	refused := new(Error)
 	return errors.As(err, &refused) || errors.Is(err, ErrMalformed)
 }

@@ -123,8 +123,9 @@ func begins(answer, text string, reason Reason) bool {
 		}
 		answer = answer[at+len(part):]
 	}
-	// A text that says the node has the transaction must stand alone or before a
-	// punctuation mark, because more words could change its meaning.
+	// If a node's message begins with such a text, it already has the transaction, unless more
+	// words change the meaning. So the text must be the whole message, or a punctuation mark
+	// must follow it.
 	if reason == ReasonKnown {
 		return strings.Trim(answer, ` '"`) == "" || strings.ContainsRune(":.,(", rune(answer[0]))
 	}

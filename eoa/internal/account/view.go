@@ -59,9 +59,10 @@ type View struct {
 	// bump. Transactions behind it that pay less are raised at once, because they
 	// would probably stall too.
 	proven Fees
-	// PoolBlocked means that the last Choose met a request that nodes have no room
-	// for: the account's transactions in flight fill the pool, or they are in the
-	// other one of a node's two pools, for blob transactions or for all others.
+	// PoolBlocked means that the last Choose met a request for which nodes have no room. Nodes
+	// keep an account's blob transactions in one pool and all others in another, and only one
+	// of the two at a time. Either the account's transactions in flight fill that pool, or
+	// they are in the pool that the request does not belong to.
 	PoolBlocked bool
 }
 

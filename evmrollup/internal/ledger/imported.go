@@ -8,8 +8,9 @@ import (
 	"github.com/jamq/jamq/statedb"
 )
 
-// SetImported stores an import's records for the rollup's pool. They stay until
-// ForgetImported is called. They are durable after the next Sync.
+// SetImported stores the pool's records of an exported chain that is being imported. The
+// rollup reads them when it is first started, and then calls ForgetImported. They are
+// durable after the next Sync.
 func (l *Ledger) SetImported(records [][]byte) error {
 	raw, err := rlp.EncodeToBytes(records)
 	if err != nil {
