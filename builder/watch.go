@@ -19,8 +19,8 @@ type Event struct {
 	Number uint64
 	// At is the time of the queue's step, by the host's clock, in UTC.
 	At time.Time
-	// Effect is what the queue has reported, for example a bundlequeue.Changed. If the effect
-	// has a field Bundle, Watch sets it to nil, because the bytes of a block or a package are
+	// Effect is one report of the queue, for example a bundlequeue.Changed. If the effect has
+	// a field Bundle, Watch sets it to nil, because the bytes of a block or a package are
 	// large.
 	Effect bundlequeue.Effect
 }

@@ -32,7 +32,7 @@ type Use struct {
 // bits, opened leaves, hashes and values. The comment of prover has their order.
 type Proof struct {
 	bits bitWriter
-	// opened contains the keys of values that nobody requested. If a requested key is absent
+	// opened contains the keys of values that were not requested. If a requested key is absent
 	// because another stem is in its place, the proof shows the first value of that stem. It
 	// proves that this node is a stem, and that the nodes above it are inner nodes.
 	opened []Key

@@ -92,10 +92,11 @@ func (c *Codec) ImportedBy(b *Block, before, after int) (jamq.Block, error) {
 	return e.importedBy(before, after)
 }
 
-// Effect is what a single block shows about work reports. To learn which reports became
-// available, the number of validators is needed too, and from Gray Paper 0.8.0 on it
-// follows from earlier blocks. A program that receives the newest block first therefore
-// keeps an Effect for each block, and later calls Imported from the oldest block on.
+// Effect contains everything that a single block shows about work reports. To learn which
+// reports became available, the number of validators is needed too, and from Gray Paper
+// 0.8.0 on it follows from earlier blocks. A program that receives the newest block first
+// therefore keeps an Effect for each block, and later calls Imported from the oldest block
+// on.
 type Effect struct {
 	// Block lacks what depends on the number of validators, which are Available
 	// and CoresCleared.
