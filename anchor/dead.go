@@ -39,9 +39,10 @@ const (
 	// its report was in the ready queue for a whole epoch and was dropped (Gray Paper 12.41),
 	// or one of its prerequisites is dead.
 	NeverReady
-	// Overtaken is not a rule of the chain. It means that a package was dropped before it was
-	// sent, because the chain had changed while it was built: for example, a reorganization
-	// has revived an earlier package of the same block, so that the new one is not needed.
+	// Overtaken is not a rule of the chain. It means that a package was built but never sent,
+	// because the chain changed during the build: the package would now have to name another
+	// package as its prerequisite, or have a newer anchor at which the earlier packages of its
+	// block are dead.
 	Overtaken
 )
 

@@ -66,8 +66,8 @@ func (e *engine) checkReceived(ctx context.Context, newest uint64, must bool) er
 		return fmt.Errorf("builder: Network.Received: %w", err)
 	case err != nil:
 		e.log.Warn("builder: the service cannot be asked how many blocks it has accepted", "err", err)
-	// The service has accepted more blocks than the log has, so a newer log of this rollup
-	// must exist.
+	// The service has accepted more blocks than the log has: the log was lost, is old, or is a
+	// second log for the same service.
 	case have > newest:
 		return fmt.Errorf("%w: it has accepted at least %d blocks, want at most %d, the number of the newest block of the log; restore the newest log, use a different service, or begin with the service's final state as genesis and FirstNumber %d", ErrServiceInUse, have, newest, have+1)
 	}
@@ -113,9 +113,9 @@ func (e *engine) awaitDoubt(ctx context.Context) error {
 		if !ok {
 			return doubt
 		}
-		// The blocks show none of our packages. Either all packages were really lost, or the
-		// host delivers incomplete blocks. The service knows: if it has accepted no package,
-		// they were lost.
+		// According to the blocks, all packages are lost. Either they really were, or the host
+		// delivers incomplete blocks. The service knows: if it has accepted no package, they
+		// were lost.
 		var have uint64
 		err := e.calls.make(ctx, "Network.Received", func() (err error) { have, err = network.Received(ctx); return err })
 		switch {
@@ -132,8 +132,8 @@ func (e *engine) awaitDoubt(ctx context.Context) error {
 }
 
 // staysBlind waits for eight slots, so that late blocks can arrive. It returns true if the
-// blocks still show none of the packages that the service has accepted, so that the blocks
-// must lack a field.
+// blocks then still show no package as accumulated, although the service has accepted
+// some, so that they must lack a field.
 func (e *engine) staysBlind(ctx context.Context) bool {
 	const slots = 8
 	timer := time.NewTimer(slots * e.cfg.Queue.Spec.SlotDuration)

@@ -109,8 +109,8 @@ func (e *engine) build(r bundlequeue.Build) {
 	e.answer(r.Ticket, nil, func() error { return e.stepBuilt(&built) })
 }
 
-// stepBuilt gives a new package to the queue. The queue may refuse it, or may no longer
-// need it, and stepBuilt counts these builds as failed.
+// stepBuilt gives a new package to the queue. The queue may refuse the package, or drop it
+// because it is of no use; stepBuilt counts these builds as failed.
 func (e *engine) stepBuilt(built *bundlequeue.Built) error {
 	err := e.step(*built)
 	switch {

@@ -171,11 +171,11 @@ func (e *engine) produce(ctx context.Context) (made bool, err error) {
 	return err == nil, err
 }
 
-// checkSize returns an error that wraps ErrTooLarge if a block or a package does not fit
-// into a record of the log.
+// checkSize returns an error that wraps ErrTooLarge if a block or a package is larger than
+// a quarter of the largest record of a log.
 func checkSize(name string, number uint64, size int) error {
-	// The record also contains other fields, so a block or a package may take up a quarter of
-	// the largest record.
+	// The record of a block or a package also contains other fields, which have room in the
+	// rest.
 	const most = journal.MaxRecord / 4
 	if size > most {
 		return fmt.Errorf("%w: %s %d has %d bytes, want at most %d", ErrTooLarge, name, number, size, most)

@@ -20,8 +20,8 @@ func (q *Queue) mayBuild(it *item) bool {
 		(t.untilFinal.IsZero() || t.untilFinal != q.view.Finalized().Hash)
 }
 
-// build emits a request for a new package of a bundle. It does nothing if no core is free,
-// or if a chain could accumulate both the new package and an earlier one.
+// build emits a request for a new package of a bundle. It does nothing if that is not safe
+// or not possible now, for example because no core is free.
 func (q *Queue) build(it *item) {
 	if !q.mayBuild(it) {
 		return
@@ -113,8 +113,8 @@ func (q *Queue) noteReorgs() {
 	for _, it := range q.builds {
 		if r := it.request; !r.reorged && !r.minAnchor.IsZero() {
 			_, onBest := q.view.Locate(r.minAnchor.Hash)
-			// The required anchor has left the best chain, so the host cannot use it. A package
-			// with an older anchor is then accepted from the host.
+			// The required anchor has left the best chain, so the host cannot use it. An older
+			// anchor is then not refused as a mistake of the host.
 			r.reorged = !onBest
 		}
 	}

@@ -58,14 +58,14 @@ type item struct {
 // new package for the bundle. The counts determine the back-off, and operators see them
 // in Delay.
 type trouble struct {
-	// failed counts the builds that the host reported as failed. useless counts the builds
-	// that came too late: their package could no longer be accumulated when it was ready.
+	// failed counts the builds that the host reported as failed. useless counts the packages
+	// that were dead before they could be sent.
 	failed, useless int
 	// reason is the reason for which the last of the useless packages was dead.
 	reason anchor.Reason
-	// If the last build was useless, one of these is set: the best block or the finalized
-	// block at the time of its request. No new build begins while that block is still the
-	// newest, because it would give the same dead package.
+	// If a package was already dead when it was built, one of these is set: the best block or
+	// the finalized block at the time of its request. No new build begins while that block is
+	// still the newest, because it would give the same dead package.
 	untilBest, untilFinal jamq.HeaderHash
 	// givenUp is the reason in a GiveUp event. After that event the queue sends no
 	// package.
@@ -105,8 +105,9 @@ type request struct {
 	ticket    uint64
 	version   int
 	minAnchor anchor.Point
-	// reorged is true if the block minAnchor has left the best chain since the request. The
-	// host then cannot use it as an anchor, so a package with an older anchor is accepted.
+	// reorged is true if the block minAnchor has left the best chain since the request. Open
+	// may then have asked again with an older anchor, so an older anchor is not refused as a
+	// mistake of the host.
 	reorged       bool
 	prerequisites []jamq.PackageHash
 	best          anchor.Point    // best block at the request

@@ -76,8 +76,8 @@ func (q *Queue) release(ev Release) error {
 
 // expireReservation releases a reserved number when its time is over.
 func (q *Queue) expireReservation() {
-	// A reservation does harm only if it is the first bundle that is not guaranteed, because
-	// the later bundles wait for it then. So only that one can expire.
+	// Only the first bundle that is not guaranteed can expire. Later reservations get their
+	// turn when all bundles before them are guaranteed.
 	if it := q.advance(); it != nil && it.state == Reserved && q.now >= it.notBefore {
 		q.failFrom(it, 0, fmt.Sprintf("number %d was reserved and never filled", it.number))
 	}

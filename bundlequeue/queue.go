@@ -204,14 +204,15 @@ func (q *Queue) observe(ev Event) (err error) {
 }
 
 // importBlock adds a JAM block to the view of the chain. It ignores a block that no longer
-// matters, because it is on a fork that the finalized block excludes.
+// matters, because it cannot descend from the finalized block.
 func (q *Queue) importBlock(b *jamq.Block, best jamq.HeaderHash) error {
 	err := q.view.ImportBest(b, best)
 	if !errors.Is(err, chainview.ErrOld) {
 		return err
 	}
-	// Either the block or the block named as best is on an abandoned fork. In the second case,
-	// the block is imported and the present best block stays.
+	// Either the block cannot descend from the finalized block, or the block named as best is
+	// an ancestor of the finalized block. In the second case, the block is imported and the
+	// present best block stays.
 	if err := q.view.Import(b); !errors.Is(err, chainview.ErrOld) {
 		return err
 	}

@@ -40,8 +40,8 @@ func (q *Queue) schedule() {
 		if it.holdsCore {
 			continue
 		}
-		// This bundle cannot be built yet. Each package names the package of the bundle before
-		// it, so no later bundle can be built either.
+		// This bundle cannot be built or sent yet. Each package names the package of the bundle
+		// before it, so no later bundle can be built either.
 		if v == nil || !v.sent {
 			q.blocked = it
 			break

@@ -55,8 +55,9 @@ func (c *core) countEntry(e *entry, n int) {
 }
 
 // keeps reports whether a transaction must stay although better ones arrive and the pool
-// is full (promise T5). This holds for a transaction that was in a block that has failed,
-// and for one that could run before but cannot now.
+// is full (promise T5). This holds for a transaction that is exempt from the caps, for
+// example because it came back from a failed block, and for one that could run before but
+// cannot now.
 func (e *entry) keeps() bool { return e.exempt || e.ran && e.status != ready }
 
 // stays reports whether newcomers cannot displace a transaction behind a nonce gap.
@@ -201,7 +202,7 @@ func (c *core) recountGapped(a *account) {
 func (a *account) lastGapped(n int32) *entry {
 	for i := len(a.txs) - 1; i >= 0; i-- {
 		// Only a transaction behind a nonce gap may be pushed out here, and never one that is
-		// locked or that came back from a failed block.
+		// locked or that must stay (see keeps).
 		e := a.txs[i].entry
 		if e.status == queued && !e.stays() {
 			if n == 0 {

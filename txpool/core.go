@@ -152,8 +152,8 @@ func (c *core) arrangeTouched() {
 			continue
 		}
 		a.touched = false
-		// Locked transactions are always at the beginning of a sender's list. They have no
-		// place in the order, so the computation starts after them.
+		// The locked transactions at the beginning of a sender's list have no place in the
+		// order, so the computation starts after them.
 		from := min(max(int(a.from), int(a.ahead)), len(a.txs))
 		if from > 0 && a.txs[from-1].status == queued {
 			from = 0

@@ -178,8 +178,8 @@ func (c *core) expireSender(a *account, now int64) {
 	followed := false // a later transaction without a gap stays
 	for i := len(a.txs) - 1; i >= 0; i-- {
 		e := a.txs[i].entry
-		// A later transaction of the sender needs this one in order to run, and stays. It may
-		// have pushed out others, so it must not lose its predecessor.
+		// An expired transaction stays if a later one that follows without a gap stays: the
+		// later one needs it in order to run, and may have pushed out others.
 		if !e.locked && now-e.at >= lifetime && !followed {
 			p.leaves = append(p.leaves, leaving{e, Dropped, ErrExpired})
 			p.index = i

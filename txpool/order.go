@@ -253,8 +253,8 @@ func (c *core) newWalk() walk {
 	if c.cfg.Score == nil { // the order of core.ready
 		return walk{index: c.ready}
 	}
-	// With Config.Score there is no sorted index. A heap of all senders is cheaper than
-	// sorting, because a block takes transactions of only a few of them.
+	// With Config.Score, no index is sorted by the score. A heap of all senders is cheaper
+	// than sorting, because a block takes transactions of only a few of them.
 	rest := make(ranking, 0, len(c.list))
 	for _, a := range c.list {
 		e := a.head()

@@ -335,8 +335,8 @@ func (c *core) rejectEntry(e *entry, reason error) {
 		reason = ErrQuarantined
 	}
 	if e.locked && !c.session.over {
-		// The session takes no more transactions of this sender, because the failed nonce is
-		// missing in the block.
+		// The session takes no more transactions of this sender: a new one with the failed
+		// nonce would come too late in the block.
 		c.session.putAside(e)
 	}
 	c.failed.remember(e.hash(), struct{}{}, c.now)

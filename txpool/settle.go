@@ -77,9 +77,9 @@ func (c *core) findWorst(indexes ...*btree.BTreeG[ranked]) *entry {
 func (c *core) planNextIn() (plan, bool) {
 	var waiting []ranked // the best of each class
 	least := c.fees.leastRank()
-	// Only the best transaction of each size is considered, which keeps the cost low. Another
-	// one may therefore wait although it would fit, but only while a better one of at most
-	// twice its size waits too.
+	// Only the best transaction of each size class is considered, which keeps the cost low.
+	// Another one may therefore wait although it would fit, but only while a better one of at
+	// most twice its size waits too.
 	for _, class := range c.roomless {
 		r, there := class.Min()
 		if there && r.rank >= least {

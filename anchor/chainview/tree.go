@@ -286,7 +286,7 @@ func (v *View) setBest(n *node) {
 		v.reconsiderAll()
 	case m != n:
 		// The best chain now continues on a fork whose blocks may have been imported long ago.
-		// The reports in these blocks were ignored until now, so the packages in them are
+		// The events in these blocks did not count until now, so the packages in them are
 		// judged again.
 		for _, joined := range branch {
 			for _, t := range joined.seen {

@@ -188,7 +188,7 @@ func (l *life[B]) roll(name string, n int) int {
 }
 
 // lives is called at each moment when the process could be killed. It counts the moment,
-// and returns false if the test kills the process there.
+// and returns false if the process is dead or is killed there.
 func (l *life[B]) lives() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -122,9 +122,9 @@ func (l *Log) trim(ctx context.Context, tx pgx.Tx, before int64) error {
 
 // write changes the log by calling change, until the outcome is known.
 func (l *Log) write(to position, size int, change func(context.Context, *pgxpool.Conn) (fits bool, err error)) error {
-	// A database that answers, even if only with the message that its disk is full, is tried
-	// again without a limit. This context ends only if the database cannot be reached for
-	// Config.Patience.
+	// While the database answers that its disk is full, the write is tried again without a
+	// limit. After any other failure, write gives up when Config.Patience is over. After Close
+	// it waits for the lease at most.
 	ctx, giveUp := context.WithCancel(context.Background())
 	defer giveUp()
 	patience := time.AfterFunc(l.cfg.Patience, giveUp)

@@ -17,9 +17,9 @@ import (
 // renewals is the number of renewals in the duration of a lease.
 const renewals = 3
 
-// errMoved is returned if another process has taken the lead or has written to the log
-// since this process last looked. This process must read the new records before it may
-// lead.
+// errMoved is returned if the lead was taken, renewed, given up or handed over, or the log
+// was written to, since this process last looked. This process must look again before it
+// may lead.
 var errMoved = errors.New("pglog: it has moved")
 
 // takeLead takes the lead if it has not changed since it was last read.

@@ -171,8 +171,9 @@ func (f *Feed) forget() {
 		if p.Accumulated != 0 {
 			return p.Accumulated <= f.Final.Slot
 		}
-		// The package is dead. It is kept for Config.Remember blocks more, so that the queue
-		// notices if the host reports later that JAM has accumulated it.
+		// A package that is not accumulated is kept until Config.Remember blocks after its last
+		// chance, so that the queue notices if the host reports later that JAM has accumulated
+		// it.
 		return p.dies(&f.spec)+jamq.Slot(f.cfg.Remember) <= f.Final.Slot
 	})
 }

@@ -129,11 +129,11 @@ func pairUp(level []common.Hash) []common.Hash {
 // The error wraps ErrOutput if the proof does not show it.
 //
 // VerifyLog proves that the output root is in the log, but not always where. The shape
-// of the log follows from p.Count, and logs of different lengths can have the same
-// super-peak. So p.Index is reliable only if the caller knows the number of leaves,
-// which is the number of blocks since the log began. Membership is reliable in any
-// case, because the hashed texts of output roots, nodes and super-peaks differ in
-// length or prefix.
+// of the log follows from p.Count, which the super-peak does not bind: a proof with a
+// wrong Count and Index can lead to the same super-peak. So p.Index is reliable only if
+// the caller knows the number of leaves, which is the number of blocks since the log
+// began. Membership is reliable in any case, because the hashed texts of output roots,
+// nodes and super-peaks differ in length or prefix.
 func VerifyLog(peak, root common.Hash, p LogProof) error {
 	if p.Index >= p.Count {
 		return fmt.Errorf("%w: leaf %d of %d", ErrOutput, p.Index, p.Count)

@@ -88,8 +88,8 @@ func (r *stateRange) verifyWhole(want common.Hash, known func(common.Hash) commo
 		// The subtrie is a leaf outside the range.
 		return nil
 	}
-	// The range covers this whole subtrie. Build it from the given entries, and compare the
-	// hashes.
+	// All entries of this subtrie must be among the given ones. Build it from them, and
+	// compare the hashes.
 	var subtrie *trieNode
 	for _, e := range entries {
 		subtrie = subtrie.set(newLeaf(&trieEntry{e.Key, e.Value}), depth)
